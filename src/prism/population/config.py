@@ -1,0 +1,64 @@
+"""Choices that shape the population model, with a line of documentation each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from prism.errors import FitError
+
+
+def _doc(default: Any, text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class PopulationConfig:
+    """Hyper-parameters of the population model; the command line's help is made from it."""
+
+    width: int = _doc(128, "units of a hidden layer")
+    hidden: int = _doc(3, "hidden layers besides the first and the last")
+    omega_space: float = _doc(5.0, "spatial frequency of the networks")
+    omega_time: float = _doc(2.0, "temporal frequency of the networks")
+    steps: int = _doc(1500, "training steps")
+    batch: int = _doc(8192, "points in a training step")
+    learning_rate: float = _doc(3e-3, "peak learning rate of the one-cycle schedule")
+    warm_epochs: int = _doc(10, "passes over the cohort that train the mean alone")
+    warm_share: float = _doc(0.15, "most share of the steps spent on the mean alone")
+    weight_mean: float = _doc(1.0, "weight of the mean's L1 loss")
+    weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
+    smoothness: float = _doc(1.0, "weight of the prior on curvature in time, in subjects")
+    noise_floor: float | None = _doc(
+        None, "observation noise in the length unit; default: a small share of the shape's size"
+    )
+    floor_share: float = _doc(0.005, "default noise floor as a share of the shape's rms radius")
+    held_out: float = _doc(0.1, "share of the subjects held out for early stop and calibration")
+    patience: int = _doc(8, "checks (of 20) without a better held-out likelihood before stopping")
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot train."""
+        for name in ("width", "hidden", "steps", "batch", "patience"):
+            if getattr(self, name) < 1:
+                raise FitError(f"{name} must be at least 1. Got {getattr(self, name)}.", "Raise it.")
+        for name in ("omega_space", "omega_time", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise FitError(f"{name} must be positive. Got {getattr(self, name)}.", "Raise it.")
+        if not 0 < self.held_out < 0.9:
+            raise FitError(
+                f"held_out must lie between 0 and 0.9. Got {self.held_out}.",
+                "Hold out about a tenth of the subjects.",
+            )
+        if self.noise_floor is not None and not self.noise_floor > 0:
+            raise FitError(
+                f"noise_floor must be positive. Got {self.noise_floor}.",
+                "Give the observation noise in the length unit, or leave it out.",
+            )
+
+
+PRESETS: dict[str, PopulationConfig] = {
+    "fast": PopulationConfig(width=64, hidden=2, steps=500, batch=6144, learning_rate=5e-3),
+    "default": PopulationConfig(),
+    "paper": PopulationConfig(
+        width=384, hidden=6, steps=20_000, batch=65_536, learning_rate=5e-4, smoothness=0.0
+    ),
+}

@@ -1,0 +1,143 @@
+"""The neural population: four coordinate networks and the units they live in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from prism.gaussian import GaussianField, diagonal_indices, packed_size
+from prism.nets import Siren
+from prism.population.config import PopulationConfig
+
+
+@dataclass(frozen=True)
+class Units:
+    """The map between the user's units and the networks' own.
+
+    One centre and scale for space (never per shape: size is the signal), one scale for
+    displacement, and the training times mapped to [0, 1].
+    """
+
+    centre: tuple[float, ...]
+    scale: float
+    displacement: float
+    t_first: float
+    t_range: float
+
+    def points(self, p: Tensor) -> Tensor:
+        """Template points to the networks' space, in single precision."""
+        centre = torch.tensor(self.centre, dtype=torch.float64, device=p.device)
+        return ((p.double() - centre) / self.scale).float()
+
+    def times(self, t: Tensor) -> Tensor:
+        """Times to [0, 1] over the training range, in single precision."""
+        return ((t.double() - self.t_first) / self.t_range).float()
+
+    @property
+    def t_last(self) -> float:
+        """End of the training times."""
+        return self.t_first + self.t_range
+
+    @classmethod
+    def of(cls, template: np.ndarray, displacements: np.ndarray, t: np.ndarray) -> Units:
+        """Measure the units of a training set; displacements (N, M, n) may hold NaN."""
+        centre = template.mean(axis=0)
+        scale = np.abs(template - centre).max()
+        spread = np.nanstd(displacements, axis=0)
+        return cls(
+            centre=tuple(float(c) for c in centre),
+            scale=float(scale) if scale > 0 else 1.0,
+            displacement=float(np.sqrt(np.mean(spread**2))),
+            t_first=float(t.min()),
+            t_range=float(np.ptp(t)),
+        )
+
+
+class CovariateNetwork(nn.Module):
+    """[f(p, t) - f(p, 0)] + h(p): a covariate-driven and a covariate-independent network."""
+
+    def __init__(self, n: int, out: int, config: PopulationConfig) -> None:
+        """Build f and h of the configured size."""
+        super().__init__()
+        size = (config.width, config.hidden, config.omega_space)
+        self.f = Siren(n, out, *size, omega_time=config.omega_time)
+        self.h = Siren(n, out, *size, omega_time=None)
+
+    def driven(self, p: Tensor, s: Tensor) -> Tensor:
+        """f(p, s) - f(p, 0), with f(p, 0) evaluated once a template point."""
+        return self.f(p, s) - self.f(p, s.new_zeros(()))
+
+    def forward(self, p: Tensor, s: Tensor) -> Tensor:
+        """[Eq. covariate-network] Value at points p (..., n) and normalised times s (...)."""
+        return self.driven(p, s) + self.h(p)
+
+
+class FieldNetworks(nn.Module):
+    """mu and L of the normalised field: four separate networks, so that losses stay isolated."""
+
+    def __init__(self, n: int, config: PopulationConfig, floor: float) -> None:
+        """Build the networks; `floor` is the least diagonal of L in displacement units."""
+        super().__init__()
+        self.n, self.floor = n, floor
+        self.mean = CovariateNetwork(n, n, config)
+        self.cholesky = CovariateNetwork(n, packed_size(n), config)
+        diagonal = torch.zeros(packed_size(n), dtype=torch.bool)
+        diagonal[diagonal_indices(n)] = True
+        self.register_buffer("diagonal", diagonal, persistent=False)
+
+    def start_at(self, mean: Tensor, spread: float) -> None:
+        """Begin with a constant mean and the empirical spread on the diagonal of L."""
+        self.mean.h.silence(mean)
+        raw = float(np.log(np.expm1(max(spread - self.floor, 1e-3))))
+        self.cholesky.h.silence(torch.where(self.diagonal, raw, 0.0))
+
+    def factor(self, p: Tensor, s: Tensor) -> Tensor:
+        """[Eq. cholesky] Packed L: softplus plus the floor on the diagonal, the rest free."""
+        raw = self.cholesky(p, s)
+        return torch.where(self.diagonal, nn.functional.softplus(raw) + self.floor, raw)
+
+
+class NeuralPopulation:
+    """A trained population, a `Population` in the user's units.
+
+    Inside the training times the field is what the networks say. Outside, the mean runs on along
+    its tangent at the nearer end and the covariance stays as it is there: networks of sines are
+    not to be trusted beyond their data.
+    """
+
+    def __init__(self, networks: FieldNetworks, units: Units, config: PopulationConfig) -> None:
+        """Join networks with their units."""
+        self.networks, self.units, self.config = networks.eval(), units, config
+
+    @property
+    def device(self) -> torch.device:
+        """Where the networks live."""
+        return next(self.networks.parameters()).device
+
+    @property
+    def floor(self) -> float:
+        """Noise floor in the user's length unit."""
+        return self.networks.floor * self.units.displacement
+
+    def __call__(self, p: Tensor, t: Tensor) -> GaussianField:
+        """Return the law of displacement at p (..., n) and t (...), user's units."""
+        x, s = self.units.points(p), self.units.times(t)
+        inside = s.clamp(0.0, 1.0)
+        mu = self._mean(x, s, inside)
+        L = self.networks.factor(x, inside)
+        scale = self.units.displacement
+        return GaussianField((scale * mu).to(p.dtype), (scale * L).to(p.dtype))
+
+    def _mean(self, x: Tensor, s: Tensor, inside: Tensor) -> Tensor:
+        beyond = s - inside
+        if not bool((beyond != 0).any()):
+            return self.networks.mean(x, inside)
+        mu, rate = torch.func.jvp(
+            lambda time: self.networks.mean(x, time),
+            (inside.contiguous(),),
+            (torch.ones_like(inside),),
+        )
+        return mu + beyond[..., None] * rate
