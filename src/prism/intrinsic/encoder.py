@@ -44,7 +44,8 @@ class InverseEncoder:
 
     def __init__(self, network: Siren, scales: EncoderScales, config: EncoderConfig) -> None:
         """Join the network with its scales."""
-        self.network, self.scales, self.config = network.eval(), scales, config
+        self.network = network.eval().requires_grad_(False)
+        self.scales, self.config = scales, config
 
     @classmethod
     def fit(

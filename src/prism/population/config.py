@@ -20,14 +20,14 @@ class PopulationConfig:
     hidden: int = _doc(3, "hidden layers besides the first and the last")
     omega_space: float = _doc(5.0, "spatial frequency of the networks")
     omega_time: float = _doc(2.0, "temporal frequency of the networks")
-    steps: int = _doc(1500, "training steps")
+    steps: int = _doc(2000, "training steps")
     batch: int = _doc(8192, "points in a training step")
-    learning_rate: float = _doc(3e-3, "peak learning rate of the one-cycle schedule")
+    learning_rate: float = _doc(4e-3, "peak learning rate of the one-cycle schedule")
     warm_epochs: int = _doc(10, "passes over the cohort that train the mean alone")
     warm_share: float = _doc(0.15, "most share of the steps spent on the mean alone")
     weight_mean: float = _doc(1.0, "weight of the mean's L1 loss")
     weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
-    smoothness: float = _doc(1.0, "weight of the prior on curvature in time, in subjects")
+    smoothness: float = _doc(3.0, "weight of the prior on curvature in time, in subjects")
     noise_floor: float | None = _doc(
         None, "observation noise in the length unit; default: a small share of the shape's size"
     )

@@ -109,8 +109,9 @@ class NeuralPopulation:
     """
 
     def __init__(self, networks: FieldNetworks, units: Units, config: PopulationConfig) -> None:
-        """Join networks with their units."""
-        self.networks, self.units, self.config = networks.eval(), units, config
+        """Join trained networks with their units; their weights are frozen from here on."""
+        self.networks = networks.eval().requires_grad_(False)
+        self.units, self.config = units, config
 
     @property
     def device(self) -> torch.device:

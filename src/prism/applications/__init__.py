@@ -1,0 +1,20 @@
+"""The questions users ask of a model."""
+
+from prism.applications.anomalies import Anomaly, anomaly
+from prism.applications.evaluation import evaluate
+from prism.applications.predictions import RULES, Prediction, predict_shape
+from prism.applications.times import TimeMap, intrinsic_time
+from prism.applications.trajectories import Trajectory, trajectory
+
+__all__ = [
+    "RULES",
+    "Anomaly",
+    "Prediction",
+    "TimeMap",
+    "Trajectory",
+    "anomaly",
+    "evaluate",
+    "intrinsic_time",
+    "predict_shape",
+    "trajectory",
+]

@@ -1,0 +1,202 @@
+"""How good is a model on a cohort: every metric that the truth or the visits allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from prism import metrics
+from prism.applications.anomalies import anomaly
+from prism.applications.predictions import RULES, predict_shape
+from prism.applications.times import intrinsic_time
+from prism.applications.trajectories import trajectory
+from prism.cohort import Correspondence, Truth
+from prism.calibration import LEVELS
+from prism.errors import QueryError
+from prism.model import PRISM
+from prism.model.calibrate import standardised
+from prism.typing import Shapes
+
+MOST_SHAPES = 400
+
+
+def evaluate(
+    model: PRISM, cohort: Correspondence, truth: Truth | None = None, emd: bool = True
+) -> dict[str, Any]:
+    """Measure a model on a cohort.
+
+    Distances are x 100 in the cohort's length unit (CD squared), between shapes re-sampled as the
+    paper does, over at most 400 evenly chosen shapes; earth mover's distance may be left out.
+
+    Args:
+        model: A trained model.
+        cohort: Visits with known ages, best of subjects the model has not seen.
+        truth: What a simulated cohort knows about itself.
+        emd: Also compute the earth mover's distance (slow).
+    """
+    result: dict[str, Any] = {
+        "cohort": cohort.name,
+        "shapes": len(cohort),
+        "subjects": len(cohort.visits.subjects),
+        "unit": {"time": cohort.time_unit, "length": cohort.length_unit},
+        "trajectory": _trajectory_metrics(model, cohort, truth, emd),
+        "time": _time_metrics(model, cohort, truth),
+        "coverage": _coverage(model, cohort),
+        "prediction": _prediction_metrics(model, cohort, truth, emd),
+        "anomaly": _anomaly_metrics(model, cohort, truth),
+    }
+    if truth is not None:
+        result["sigma_tau"] = _spread_metrics(model, truth)
+    return {name: part for name, part in result.items() if part not in ({}, None)}
+
+
+def _some(count: int) -> np.ndarray:
+    return np.linspace(0, count - 1, min(count, MOST_SHAPES)).round().astype(int)
+
+
+def _distances(found: Shapes, target: Shapes, cells: Any, emd: bool) -> dict[str, float]:
+    """Mean CD, HD and EMD x 100 over pairs of shapes; failures are counted, not scored."""
+    rows: list[list[float]] = []
+    failures = 0
+    for a, b in zip(found, target, strict=True):
+        seen = ~np.isnan(b[:, 0])
+        try:
+            x = metrics.sample_shape(np.where(seen[:, None], a, np.nan), cells)
+            y = metrics.sample_shape(b, cells)
+        except QueryError:
+            failures += 1
+            continue
+        row = [metrics.chamfer(x, y), metrics.hausdorff(x, y)]
+        rows.append(row + [f(x[::2], y[::2]) for f in _EMD] if emd else row)
+    names = ["cd_x100", "hd_x100", "emd_x100", "emd_squared_x100"]
+    means = 100 * np.mean(rows, axis=0) if rows else []
+    return {
+        **dict(zip(names, map(float, means), strict=False)),
+        "shapes": len(rows),
+        "failures": failures,
+    }
+
+
+_EMD = (metrics.emd, metrics.emd_squared)
+
+
+def _mean_at(truth: Truth, t: np.ndarray) -> Shapes:
+    """True mean shape at times t by linear interpolation of its table."""
+    place = np.interp(t, truth.t_grid, np.arange(len(truth.t_grid)))
+    low = np.minimum(place.astype(int), len(truth.t_grid) - 2)
+    share = (place - low)[:, None, None]
+    return (1 - share) * truth.mean[low] + share * truth.mean[low + 1]
+
+
+def _trajectory_metrics(
+    model: PRISM, cohort: Correspondence, truth: Truth | None, emd: bool
+) -> dict[str, Any]:
+    rows = _some(len(cohort))
+    rows = rows[~np.isnan(cohort.visits.t[rows])]
+    target = cohort.points[rows] if truth is None else truth.clean[rows]
+    t = cohort.visits.t[rows]
+    found = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
+    result: dict[str, Any] = _distances(found, target, model.cells, emd)
+    if truth is not None:
+        oracle = _distances(_mean_at(truth, t), target, model.cells, False)
+        result["oracle_cd_x100"] = oracle["cd_x100"]
+        result["ratio_to_oracle"] = result["cd_x100"] / oracle["cd_x100"]
+    return result
+
+
+def _time_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> dict[str, Any]:
+    times = intrinsic_time(model, cohort)
+    names = ("tau", "tau_mean", "tau_fisher", "tau_mle")
+    target = None if truth is None else truth.tau_global
+    result: dict[str, Any] = {}
+    if truth is None or target is not None:
+        against = cohort.visits.t if target is None else target
+        result = {name: metrics.time_metrics(getattr(times, name), against) for name in names}
+        result["against"] = "chronological age" if target is None else "true intrinsic time"
+    if truth is not None:
+        for r, region in enumerate(truth.regions.tolist()):
+            point = int(truth.landmarks[r])
+            result[f"at_{region}"] = {
+                "likelihood": metrics.time_metrics(times.point_tau[:, point], truth.tau[:, r]),
+                "encoder": metrics.time_metrics(
+                    times.point_tau_encoder[:, point], truth.tau[:, r]
+                ),
+            }
+    return result
+
+
+def _coverage(model: PRISM, cohort: Correspondence) -> dict[str, Any]:
+    """Share of observed coordinates inside the calibrated and inside the bare normal interval."""
+    known = ~np.isnan(cohort.visits.t)
+    u = standardised(model, cohort[known])
+    inside = {
+        f"{level:g}": metrics.coverage(
+            -model.interval_factor("population", level) + 0 * u,
+            model.interval_factor("population", level) + 0 * u,
+            u,
+        )
+        for level in LEVELS
+    }
+    bare = {f"{level:g}": share for level, share in metrics.coverage_table(u).items()}
+    return {"displacement": inside, "displacement_uncalibrated": bare}
+
+
+def _spread_metrics(model: PRISM, truth: Truth) -> dict[str, float]:
+    """Mean relative error of sigma_tau(t) over the training ages at each region's landmark."""
+    inside = ~model.outside_ages(truth.t_grid)
+    found = trajectory(model, truth.t_grid[inside]).sigma_tau_bound[:, truth.landmarks]
+    return {
+        region: metrics.relative_error(found[:, r], truth.sigma_tau[inside, r])
+        for r, region in enumerate(truth.regions.tolist())
+    }
+
+
+def _prediction_metrics(
+    model: PRISM, cohort: Correspondence, truth: Truth | None, emd: bool
+) -> dict[str, Any]:
+    try:
+        forecasts = {rule: predict_shape(model, cohort, rule=rule) for rule in RULES}
+    except QueryError:
+        return {}
+    target = cohort.points if truth is None else truth.clean
+    result: dict[str, Any] = {}
+    for rule, forecast in forecasts.items():
+        rows = _some(len(forecast.row1))
+        result[rule] = _distances(
+            forecast.points[rows], target[forecast.row1[rows]], model.cells, emd
+        )
+        result[rule]["coverage_0.9"] = metrics.coverage(
+            forecast.lower, forecast.upper, cohort.points[forecast.row1]
+        )
+    return result
+
+
+def _anomaly_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> dict[str, Any]:
+    found = anomaly(model, cohort)
+    flagged = {
+        "flagged_at_0.1": float(np.mean(found.p_value < 0.1)),
+        "flagged_at_0.1_paper": float(np.mean(found.p_value_paper < 0.1)),
+    }
+    abnormal = _abnormal(cohort, truth)
+    if abnormal is None or abnormal.all() or not abnormal.any():
+        return flagged
+    scores = {"score": found.score, "score_paper": -found.score_paper}
+    return flagged | {
+        name: {
+            "auc": metrics.auc(score, abnormal),
+            "auc_interval": metrics.auc_interval(score, abnormal, seed=0),
+            "youden": metrics.youden(score, abnormal)._asdict(),
+        }
+        for name, score in scores.items()
+    }
+
+
+def _abnormal(cohort: Correspondence, truth: Truth | None) -> np.ndarray | None:
+    """Who is abnormal, from the truth or from a column `group` other than normal."""
+    if truth is not None and truth.abnormal is not None:
+        return truth.abnormal.astype(bool)
+    group = cohort.visits.columns.get("group")
+    if group is None:
+        return None
+    return ~np.isin(np.char.lower(group), ["", "normal", "control", "healthy"])

@@ -1,0 +1,276 @@
+"""PRISM, the finished object: population, encoder and calibration; fit, save, load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from prism.calibration import LEVELS
+from prism.cohort import Correspondence
+from prism.errors import FitError, ModelError, QueryError
+from prism.fisher import spread_of
+from prism.gaussian import GaussianField
+from prism.intrinsic import EncoderConfig, InverseEncoder, TimeTable
+from prism.population import PRESETS, NeuralPopulation, PopulationConfig, fit_population
+from prism.runs import fingerprint, provenance
+from prism.training import Progress, Runtime, TrainingLog, silent
+from prism.typing import ArrayLike, Cells, Floats, Points, Shapes, Times
+
+SEARCH_BEYOND = 0.5  # share of the training range searched beyond either end
+ENCODER_PRESETS = {
+    "fast": EncoderConfig(width=64, hidden=2, steps=400),
+    "default": EncoderConfig(),
+    "paper": EncoderConfig(width=384, hidden=6, steps=10_000, batch=65_536, learning_rate=5e-4),
+}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What held-out subjects taught about the model's own statements.
+
+    Attributes:
+        population: (levels, M, n) interval factors for a shape of known age.
+        forecast: (levels, M, n) interval factors for a personal forecast (rule `paper`).
+        forecast_pairs: How many pairs of visits the forecast factors come from.
+        scores: (H,) anomaly scores of held-out normal shapes.
+        scores_paper: (H,) the paper's anomaly scores of the same shapes.
+        distances: (H, M) Mahalanobis distance of every point of held-out normal shapes.
+        coverage: Nominal level -> share of held-out displacements inside the interval.
+    """
+
+    population: Floats
+    forecast: Floats
+    forecast_pairs: int
+    scores: Floats
+    scores_paper: Floats
+    distances: Floats
+    coverage: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PRISM:
+    """A model of how a shape changes with age and how much healthy people differ.
+
+    Made by `PRISM.fit` or `PRISM.load`; there is no unfitted state. Calling it answers the basic
+    question: the law N(mu, Sigma) of displacement at template points p and times t.
+    """
+
+    population: NeuralPopulation
+    encoder: InverseEncoder
+    template: Points
+    cells: Cells | None
+    calibration: Calibration
+    name: str = "cohort"
+    time_unit: str = ""
+    length_unit: str = ""
+    provenance: dict[str, Any] = field(default_factory=dict)
+    history: dict[str, TrainingLog] = field(default_factory=dict)
+
+    @classmethod
+    def fit(
+        cls,
+        correspondence: Correspondence,
+        preset: str = "default",
+        *,
+        config: PopulationConfig | None = None,
+        seed: int = 0,
+        device: str = "auto",
+        precision: str = "32-true",
+        folder: Path | None = None,
+        resume: bool = False,
+        progress: Progress = silent,
+    ) -> PRISM:
+        """Learn a model from shapes in correspondence.
+
+        Args:
+            correspondence: The cohort; every visit needs a time.
+            preset: "fast", "default" or "paper".
+            config: Hyper-parameters of the population, in place of the preset's.
+            seed: Same seed, same model, to the bit.
+            device: "auto", "cpu" or "cuda".
+            precision: Lightning Fabric's name of the training precision.
+            folder: Where to keep checkpoints; None keeps none.
+            resume: Continue from the checkpoints in `folder`.
+            progress: Called with updates.
+        """
+        if preset not in PRESETS:
+            raise FitError(
+                f"preset must be one of {sorted(PRESETS)}. Got {preset!r}.", "Choose one of them."
+            )
+        chosen = config or PRESETS[preset]
+        runtime = Runtime(device, precision, folder, resume, progress)
+        fitting, held_out = _split(correspondence, chosen.held_out, seed)
+        facts = {"seed": seed, "preset": preset, "config": _plain(chosen)}
+        data = (correspondence.points, correspondence.template, correspondence.visits.t)
+        key = fingerprint(*data, correspondence.visits.subject, facts)
+        population, population_log = fit_population(fitting, held_out, chosen, seed, runtime, key)
+        population.networks.cpu()
+        encoder, encoder_log = _fit_encoder(
+            population, fitting.template, ENCODER_PRESETS[preset], seed, runtime, key
+        )
+        draft = cls(
+            population,
+            encoder,
+            fitting.template,
+            fitting.cells,
+            _no_calibration(fitting.template),
+            correspondence.name,
+            correspondence.time_unit,
+            correspondence.length_unit,
+            provenance(
+                **facts,
+                torch=torch.__version__,
+                data=fingerprint(*data),
+                subjects=len(correspondence.visits.subjects),
+                shapes=len(correspondence),
+                held_out_subjects=len(held_out.visits.subjects),
+            ),
+            {"population": population_log, "encoder": encoder_log},
+        )
+        from prism.model.calibrate import calibrate
+
+        return replace(draft, calibration=calibrate(draft, fitting, held_out))
+
+    def __call__(self, p: ArrayLike, t: ArrayLike) -> GaussianField:
+        """Return the law of displacement at p (..., n) and t (...), user's units."""
+        return self.population(torch.as_tensor(p), torch.as_tensor(t))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the networks live."""
+        return self.population.device
+
+    @property
+    def dimension(self) -> int:
+        """Space dimension n."""
+        return self.template.shape[-1]
+
+    @property
+    def ages(self) -> tuple[float, float]:
+        """First and last training time: where the model holds."""
+        return self.population.units.t_first, self.population.units.t_last
+
+    @cached_property
+    def table(self) -> TimeTable:
+        """The population at the template points, tabulated over the searched times."""
+        return TimeTable.of(self.population, self.template, _search_span(self.population))
+
+    def spread(self, t: Times) -> Floats:
+        """[Eq. sigma-tau-map] sigma_tau (N, M) at the template points, infinite where unreadable.
+
+        A point whose sigma_tau exceeds the training range says nothing about time: infinite.
+        """
+        info = self.table.information(np.repeat(np.asarray(t)[:, None], len(self.template), 1))
+        sigma_tau = np.asarray(spread_of(info))
+        return np.where(sigma_tau < self.population.units.t_range, sigma_tau, np.inf)
+
+    def field_at(self, t: Times) -> GaussianField:
+        """The population at the template points and times t (N,), as an (N, M) field."""
+        times = torch.as_tensor(np.asarray(t, dtype=np.float64))[:, None]
+        return self.table.at(times.expand(-1, len(self.template)))[0]
+
+    def mean_shapes(self, tau: Floats) -> Shapes:
+        """p + mu(p, tau) at the template points, for one time a shape and point (N, M)."""
+        return self.template + self.table.at(torch.as_tensor(tau))[0].mu.numpy()
+
+    def displacements(self, cohort: Correspondence) -> Shapes:
+        """Displacements of a cohort from this model's template, after checking that it fits."""
+        if cohort.dimension != self.dimension:
+            raise ModelError(
+                f"cohort {cohort.name!r} is {cohort.dimension}D, the model is {self.dimension}D.",
+                "Use a model trained on shapes of the same dimension.",
+            )
+        if cohort.points.shape[1] != len(self.template):
+            raise ModelError(
+                f"cohort {cohort.name!r} has {cohort.points.shape[1]} points a shape, "
+                f"the model {len(self.template)}.",
+                "Bring the cohort into correspondence with the model's template first.",
+            )
+        if self.time_unit and cohort.time_unit and cohort.time_unit != self.time_unit:
+            raise ModelError(
+                f"cohort {cohort.name!r} counts time in {cohort.time_unit}, "
+                f"the model in {self.time_unit}.",
+                f"Write the cohort's times in {self.time_unit}.",
+            )
+        return cohort.points - self.template
+
+    def outside_ages(self, t: Times) -> np.ndarray:
+        """True where a time lies outside the training ages."""
+        first, last = self.ages
+        return (t < first) | (t > last)
+
+    def interval_factor(self, kind: str, level: float) -> Floats:
+        """(M, n) interval factors of a nominal level for "population" or "forecast"."""
+        if level not in LEVELS:
+            raise QueryError(f"level must be one of {LEVELS}. Got {level}.", "Choose one of them.")
+        return getattr(self.calibration, kind)[LEVELS.index(level)]
+
+    def save(self, path: str | Path) -> None:
+        """Write the model folder: TOML, safetensors, provenance and a model card."""
+        from prism.model.files import save_model
+
+        save_model(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> PRISM:
+        """Read a model folder; runs no code from it."""
+        from prism.model.files import load_model
+
+        return load_model(Path(path))
+
+
+def _split(cohort: Correspondence, share: float, seed: int) -> tuple[Correspondence, Correspondence]:
+    if len(cohort.visits.subjects) < 3:
+        raise FitError(
+            f"cohort {cohort.name!r} has {len(cohort.visits.subjects)} subject(s); "
+            "at least 3 are needed.",
+            "Add subjects: a population cannot be learned from one or two.",
+        )
+    count = len(cohort.visits.subjects)
+    fitting, held_out = cohort.split_subjects(max(share, min(0.25, 4 / count)), seed)
+    return fitting, held_out
+
+
+def _search_span(population: NeuralPopulation) -> tuple[float, float]:
+    units = population.units
+    beyond = SEARCH_BEYOND * units.t_range
+    return units.t_first - beyond, units.t_last + beyond
+
+
+def _fit_encoder(
+    population: NeuralPopulation,
+    template: Points,
+    config: EncoderConfig,
+    seed: int,
+    runtime: Runtime,
+    key: str,
+) -> tuple[InverseEncoder, TrainingLog]:
+    """Train g over the training times and three temporal spreads beyond either end."""
+    table = TimeTable.of(population, template, _search_span(population))
+    units = population.units
+    ends = []
+    for t in (units.t_first, units.t_last):
+        sigma_tau = np.asarray(spread_of(table.information(np.full((1, len(template)), t))))
+        ends.append(min(3 * float(np.quantile(sigma_tau, 0.25)), SEARCH_BEYOND * units.t_range))
+    span = units.t_first - ends[0], units.t_last + ends[1]
+    encoder, log = InverseEncoder.fit(
+        table, template, span, population.floor, config, seed, runtime, key
+    )
+    encoder.network.cpu()
+    return encoder, log
+
+
+def _no_calibration(template: Points) -> Calibration:
+    ones = np.ones((len(LEVELS), *template.shape))
+    empty = np.empty(0)
+    return Calibration(ones, ones, 0, empty, empty, np.empty((0, len(template))))
+
+
+def _plain(config: PopulationConfig) -> dict[str, Any]:
+    return {k: v for k, v in vars(config).items() if v is not None}
+
