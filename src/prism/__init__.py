@@ -10,6 +10,35 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from prism import errors as errors
+    from prism import metrics as metrics
+    from prism import simulate as simulate
+    from prism.applications import Anomaly as Anomaly
+    from prism.applications import Prediction as Prediction
+    from prism.applications import TimeMap as TimeMap
+    from prism.applications import Trajectory as Trajectory
+    from prism.applications import anomaly as anomaly
+    from prism.applications import evaluate as evaluate
+    from prism.applications import intrinsic_time as intrinsic_time
+    from prism.applications import predict_shape as predict_shape
+    from prism.applications import trajectory as trajectory
+    from prism.cohort import Cohort as Cohort
+    from prism.cohort import Correspondence as Correspondence
+    from prism.cohort import Truth as Truth
+    from prism.cohort import Visits as Visits
+    from prism.fisher import fisher_information as fisher_information
+    from prism.fisher import score as score
+    from prism.fisher import temporal_std as temporal_std
+    from prism.gaussian import GaussianField as GaussianField
+    from prism.intrinsic import InverseEncoder as InverseEncoder
+    from prism.intrinsic import TimeTable as TimeTable
+    from prism.intrinsic import joint_mle_time as joint_mle_time
+    from prism.intrinsic import mle_time as mle_time
+    from prism.model import PRISM as PRISM
+    from prism.population import PopulationConfig as PopulationConfig
+    from prism.report import write_report as write_report
+
 _DOORS = {
     "Cohort": "prism.cohort",
     "Correspondence": "prism.cohort",
@@ -38,8 +67,6 @@ _DOORS = {
 }
 _ROOMS = ("errors", "metrics", "simulate")
 
-__all__ = ["__version__", *sorted(_DOORS), *_ROOMS]
-
 
 def __getattr__(name: str) -> Any:
     """Open a door on first use, so that `import prism` stays fast."""
@@ -52,26 +79,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the front door."""
-    return sorted(__all__)
-
-
-if TYPE_CHECKING:
-    from prism import errors, metrics, simulate
-    from prism.applications import (
-        Anomaly,
-        Prediction,
-        TimeMap,
-        Trajectory,
-        anomaly,
-        evaluate,
-        intrinsic_time,
-        predict_shape,
-        trajectory,
-    )
-    from prism.cohort import Cohort, Correspondence, Truth, Visits
-    from prism.fisher import fisher_information, score, temporal_std
-    from prism.gaussian import GaussianField
-    from prism.intrinsic import InverseEncoder, TimeTable, joint_mle_time, mle_time
-    from prism.model import PRISM
-    from prism.population import PopulationConfig
-    from prism.report import write_report
+    return sorted(["__version__", *_DOORS, *_ROOMS])

@@ -20,7 +20,9 @@ from prism.gaussian import GaussianField, Population, diagonal_indices, solve_lo
 from prism.typing import ArrayLike
 
 Information = Literal["mean", "covariance", "full"]
+Spread = Literal["bound", "separated"]
 CHUNK = 262_144
+LEAST_SHARE = 0.05  # least separated spread, as a share of the bound
 
 
 @dataclass(frozen=True)
@@ -33,20 +35,33 @@ class FieldRate:
 
 
 def field_and_rate(population: Population, p: Tensor, t: Tensor) -> FieldRate:
-    """mu, L and their time derivatives by one forward-mode pass."""
+    """mu, L and their time derivatives in one forward pass.
+
+    By the population's own tangent (a method `rate`) where it has one, else by forward mode.
+    """
+    t = t.expand(torch.broadcast_shapes(p.shape[:-1], t.shape)).contiguous()
+    own = getattr(population, "rate", None)
+    return FieldRate(*own(p, t)) if own is not None else forward_mode_rate(population, p, t)
+
+
+def forward_mode_rate(population: Population, p: Tensor, t: Tensor) -> FieldRate:
+    """mu, L and their time derivatives of any Population by forward-mode differentiation."""
 
     def at(time: Tensor) -> tuple[Tensor, Tensor]:
         field = population(p, time)
         return field.mu, field.L
 
-    t = t.expand(torch.broadcast_shapes(p.shape[:-1], t.shape)).contiguous()
-    (mu, L), (mu_t, L_t) = torch.func.jvp(at, (t,), (torch.ones_like(t),))
+    (mu, L), (mu_t, L_t) = torch.func.jvp(at, (t,), (torch.ones_like(t),))[:2]
     return FieldRate(GaussianField(mu, L), mu_t, L_t)
 
 
 def mean_information(rate: FieldRate) -> Tensor:
     """[Eq. I-mu] mu_t' Sigma^-1 mu_t = |L^-1 mu_t|^2."""
-    return (solve_lower(rate.field.L, rate.mu_t) ** 2).sum(-1)
+    return _squared_speed(rate.field, rate.mu_t)
+
+
+def _squared_speed(field: GaussianField, mu_t: Tensor) -> Tensor:
+    return (solve_lower(field.L, mu_t) ** 2).sum(-1)
 
 
 def covariance_information(rate: FieldRate) -> Tensor:
@@ -77,10 +92,24 @@ def score_of(rate: FieldRate, d: Tensor) -> Tensor:
     return drift + (e * turn).sum(-1) - trace
 
 
-_KINDS: dict[str, Callable[[FieldRate], Tensor]] = {
-    "mean": mean_information,
-    "covariance": covariance_information,
-    "full": lambda rate: mean_information(rate) + covariance_information(rate),
+def _mean_kind(population: Population, p: Tensor, t: Tensor) -> Tensor:
+    """I_mu without the rate of L, which it does not need."""
+    return _squared_speed(*_law_and_speed(population, p, t))
+
+
+def _covariance_kind(population: Population, p: Tensor, t: Tensor) -> Tensor:
+    return covariance_information(field_and_rate(population, p, t))
+
+
+def _full_kind(population: Population, p: Tensor, t: Tensor) -> Tensor:
+    rate = field_and_rate(population, p, t)
+    return mean_information(rate) + covariance_information(rate)
+
+
+_KINDS: dict[str, Callable[[Population, Tensor, Tensor], Tensor]] = {
+    "mean": _mean_kind,
+    "covariance": _covariance_kind,
+    "full": _full_kind,
 }
 
 
@@ -102,15 +131,56 @@ def fisher_information(
     """
     if kind not in _KINDS:
         raise QueryError(f"kind must be one of {sorted(_KINDS)}. Got {kind!r}.", "Choose one.")
-    return _in_chunks(lambda x, s: _KINDS[kind](field_and_rate(population, x, s)), p, t)
+    return _in_chunks(lambda x, s: _KINDS[kind](population, x, s), p, t)
 
 
 def temporal_std(
-    population: Population, p: ArrayLike, t: ArrayLike, kind: Information = "mean"
+    population: Population, p: ArrayLike, t: ArrayLike, kind: Spread = "bound"
 ) -> ArrayLike:
-    """[Eq. sigma-tau] sigma_tau = I^-1/2, in the time unit; infinite where time cannot be read."""
-    info = fisher_information(population, p, t, kind)
-    return spread_of(info)
+    """[Eq. sigma-tau] Temporal spread in the time unit; infinite where time cannot be read.
+
+    Args:
+        population: Any (p, t) -> GaussianField.
+        p: (..., n) template points.
+        t: (...) times; batch axes broadcast against those of p.
+        kind: "bound" is the paper's I_mu^-1/2, which mixes how far people differ in time with how
+            well one point can be placed at all; "separated" takes the second part out.
+    """
+    if kind not in _SPREADS:
+        raise QueryError(f"kind must be one of {sorted(_SPREADS)}. Got {kind!r}.", "Choose one.")
+    return _in_chunks(lambda x, s: _SPREADS[kind](*_law_and_speed(population, x, s)), p, t)
+
+
+def bound_spread(field: GaussianField, mu_t: Tensor) -> Tensor:
+    """The paper's sigma_tau = I_mu^-1/2."""
+    return _squared_speed(field, mu_t).rsqrt()
+
+
+def separated_spread(field: GaussianField, mu_t: Tensor) -> Tensor:
+    """[Eq. separated] s^2 = 1/I_mu - lambda / |mu_t|^2, lambda the least eigenvalue of Sigma.
+
+    With Sigma = s^2 mu_t mu_t' + S, 1/I_mu = s^2 + 1/(mu_t' S^-1 mu_t): the population's temporal
+    spread plus the error of placing one point. The spread across growth tells the second part.
+    """
+    bound = 1 / _squared_speed(field, mu_t)
+    placing = torch.linalg.eigvalsh(field.Sigma)[..., 0] / mu_t.square().sum(-1)
+    least = (LEAST_SHARE**2) * bound
+    return torch.where(torch.isinf(bound), bound, torch.maximum(bound - placing, least)).sqrt()
+
+
+def _law_and_speed(population: Population, p: Tensor, t: Tensor) -> tuple[GaussianField, Tensor]:
+    """The law and mu_t, by the population's own tangent where it has one."""
+    own = getattr(population, "mean_rate", None)
+    if own is not None:
+        return own(p, t)
+    rate = field_and_rate(population, p, t)
+    return rate.field, rate.mu_t
+
+
+_SPREADS: dict[str, Callable[[GaussianField, Tensor], Tensor]] = {
+    "bound": bound_spread,
+    "separated": separated_spread,
+}
 
 
 def spread_of(info: ArrayLike) -> ArrayLike:

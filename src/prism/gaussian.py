@@ -65,7 +65,7 @@ def pack(L: Tensor) -> Tensor:
 
 def log_det_lower(L: Tensor, n: int) -> Tensor:
     """Log-determinant of L: the sum of log diagonal entries."""
-    return torch.log(L[..., diagonal_indices(n)]).sum(-1)
+    return torch.stack([L[..., i] for i in diagonal_indices(n)], dim=-1).log().sum(-1)
 
 
 @dataclass(frozen=True)

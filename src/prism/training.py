@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Protocol
 
 import torch
@@ -22,32 +23,47 @@ from prism.errors import FitError
 
 @dataclass(frozen=True)
 class LoopConfig:
-    """How long and how fast to train."""
+    """How long and how fast to train.
+
+    Of two states whose held-out scores differ by less than `tolerance` the later one is kept: its
+    learning rate has come down further, and the difference is chance.
+    """
 
     steps: int
     learning_rate: float
     clip: float = 1.0
     checks: int = 20
     patience: int = 8
+    tolerance: float = 0.01
     rise: float = 0.1
 
 
 class Task(Protocol):
     """What the loop trains.
 
-    `branches` are groups of parameters whose losses are isolated from each other; each is clipped
-    on its own, or the larger gradient would starve the smaller.
+    Each of the `branches` is clipped on its own, or the larger gradient would starve the smaller.
     """
 
-    network: nn.Module
-    branches: Sequence[Sequence[nn.Parameter]]
+    @property
+    def network(self) -> nn.Module:
+        """The networks to train."""
+        ...
+
+    @property
+    def branches(self) -> Sequence[Sequence[nn.Parameter]]:
+        """Groups of parameters with isolated losses."""
+        ...
 
     def batch(self, step: int) -> tuple[Tensor, ...]:
         """Draw the batch of this step; the same step gives the same batch."""
         ...
 
     def loss(self, step: int, *batch: Tensor) -> Tensor:
-        """Return the loss to descend."""
+        """Return the loss to descend; within a stage the step's number must not matter."""
+        ...
+
+    def stage(self, step: int) -> int:
+        """Number of the curriculum's stage at this step."""
         ...
 
     def validate(self, step: int) -> float | None:
@@ -114,7 +130,7 @@ def choose_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-class _Loop:
+class Loop:
     """State of a run between two steps; what a checkpoint holds."""
 
     def __init__(self, task: Task, config: LoopConfig, phase: str, runtime: Runtime) -> None:
@@ -125,7 +141,10 @@ class _Loop:
         self.fabric = Fabric(accelerator=device.type, devices=1, precision=runtime.precision)  # type: ignore[arg-type]
         self.fabric.launch()
         groups = [{"params": list(branch)} for branch in task.branches]
-        self.optimiser = torch.optim.Adam(groups, lr=config.learning_rate, foreach=True)
+        on_gpu = device.type == "cuda"
+        rate = torch.tensor(config.learning_rate, device=device) if on_gpu else config.learning_rate
+        self.optimiser = torch.optim.Adam(groups, lr=rate, foreach=True, capturable=on_gpu)
+        self.recorder = _Recorder(self) if on_gpu else None
         self.step = 0
         self.best, self.best_state = math.inf, copy.deepcopy(task.network.state_dict())
         self.checks_since_best = 0
@@ -141,34 +160,51 @@ class _Loop:
 
     def descend(self) -> Tensor:
         """Take one step; return the loss."""
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.rate(self.step)
+        self._set_rate(self.rate(self.step))
+        batch = self.task.batch(self.step)
+        loss = self.recorder(batch) if self.recorder else self.update(batch)
+        self.step += 1
+        return loss
+
+    def update(self, batch: tuple[Tensor, ...]) -> Tensor:
+        """Descend the loss of this batch."""
         with self.fabric.autocast():
-            loss = self.task.loss(self.step, *self.task.batch(self.step))
+            loss = self.task.loss(self.step, *batch)
         self.optimiser.zero_grad(set_to_none=True)
         self.fabric.backward(loss)
         for branch in self.task.branches:
             nn.utils.clip_grad_norm_(branch, self.config.clip, foreach=True)
         self.optimiser.step()
-        self.step += 1
         return loss.detach()
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def check(self, loss: float) -> None:
         """Compare with the best held-out score so far."""
-        if not math.isfinite(loss):
-            raise FitError(
-                f"training of the {self.phase} diverged at step {self.step}: the loss is {loss}.",
-                "Lower the learning rate or the frequencies, or check the cohort: prism check.",
-            )
+        self._require_finite("loss", loss)
         score = self.task.validate(self.step)
         if score is None:
             return
+        self._require_finite("held-out score", score)
         self.log.held_out.append((self.step, score))
-        self.checks_since_best += 1
-        if score < self.best:
-            self.best, self.checks_since_best = score, 0
+        self.checks_since_best = 0 if score < self.best else self.checks_since_best + 1
+        self.best = min(score, self.best)
+        if score < self.best + self.config.tolerance:
             self.best_state = copy.deepcopy(self.task.network.state_dict())
             self.log.best_step = self.step
+
+    def _require_finite(self, name: str, value: float) -> None:
+        if not math.isfinite(value):
+            raise FitError(
+                f"training of the {self.phase} diverged at step {self.step}: "
+                f"the {name} is {value}.",
+                "Lower the learning rate or the frequencies, or check the cohort: prism check.",
+            )
 
     @property
     def done(self) -> bool:
@@ -204,6 +240,52 @@ class _Loop:
         )
 
 
+class _Recorder:
+    """Records a step as a CUDA graph and replays it, so that launching kernels costs nothing.
+
+    The first steps of a stage run as they are, to let libraries set themselves up; the next one is
+    recorded with its inputs in fixed places, and from then on only the inputs change.
+    """
+
+    WARM_STEPS = 4
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.stage, self.seen = -1, 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.inputs: tuple[Tensor, ...] = ()
+        self.loss = torch.empty(0)
+
+    def __call__(self, batch: tuple[Tensor, ...]) -> Tensor:
+        stage = self.loop.task.stage(self.loop.step)
+        if stage != self.stage:
+            self.stage, self.seen, self.graph = stage, 0, None
+        self.seen += 1
+        if self.seen <= self.WARM_STEPS:
+            return self._on_side_stream(batch)
+        if self.graph is None:
+            self._record(batch)
+        for place, value in zip(self.inputs, batch, strict=True):
+            place.copy_(value)
+        self.graph.replay()  # type: ignore[union-attr]
+        return self.loss
+
+    def _on_side_stream(self, batch: tuple[Tensor, ...]) -> Tensor:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            loss = self.loop.update(batch)
+        torch.cuda.current_stream().wait_stream(side)
+        return loss
+
+    def _record(self, batch: tuple[Tensor, ...]) -> None:
+        self.inputs = tuple(value.clone() for value in batch)
+        self.loop.optimiser.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.loss = self.loop.update(self.inputs)
+
+
 def _half_cosine(x: float) -> float:
     """Rise from 0 to 1 along half a cosine."""
     return 0.5 - 0.5 * math.cos(math.pi * min(max(x, 0.0), 1.0))
@@ -214,6 +296,9 @@ def train(
 ) -> TrainingLog:
     """Train until done and leave the best weights in `task.network` (the last, if none was judged).
 
+    A run that is stopped, at whatever moment, resumes from its last check: only there is the state
+    known to be whole.
+
     Args:
         task: What to train; its tensors must already be on the runtime's device.
         config: Steps and rates.
@@ -221,28 +306,24 @@ def train(
         runtime: Device, precision, checkpoint folder, progress.
         fingerprint: Identifies data, config and seed; a checkpoint of another run is refused.
     """
-    loop = _Loop(task, config, phase, runtime)
+    loop = Loop(task, config, phase, runtime)
     checkpoint = None if runtime.folder is None else runtime.folder / f"{phase}.ckpt"
     if runtime.resume and checkpoint is not None and checkpoint.exists():
         loop.restore(_read_checkpoint(checkpoint, fingerprint, loop.fabric.device))
     started, first = time.monotonic() - loop.log.seconds, loop.step
     resumed_at = time.monotonic()
     every = max(1, config.steps // config.checks)
-    try:
-        while not loop.done:
-            loss = loop.descend()
-            if loop.step % every and loop.step < config.steps:
-                continue
-            loop.check(float(loss))
-            loop.log.seconds = time.monotonic() - started
-            _save_checkpoint(checkpoint, loop.state(), fingerprint)
-            pace = (time.monotonic() - resumed_at) / (loop.step - first)
-            held_out = loop.log.held_out[-1][1] if loop.log.held_out else None
-            left = pace * (config.steps - loop.step)
-            runtime.progress(Update(phase, loop.step, config.steps, float(loss), held_out, left))
-    except KeyboardInterrupt:
+    while not loop.done:
+        loss = loop.descend()
+        if loop.step % every and loop.step < config.steps:
+            continue
+        loop.check(float(loss))
+        loop.log.seconds = time.monotonic() - started
         _save_checkpoint(checkpoint, loop.state(), fingerprint)
-        raise
+        pace = (time.monotonic() - resumed_at) / (loop.step - first)
+        held_out = loop.log.held_out[-1][1] if loop.log.held_out else None
+        left = pace * (config.steps - loop.step)
+        runtime.progress(Update(phase, loop.step, config.steps, float(loss), held_out, left))
     if loop.log.held_out:
         task.network.load_state_dict(loop.best_state)
     loop.log.steps = loop.step
@@ -261,7 +342,7 @@ def _save_checkpoint(path: Path | None, state: dict[str, Any], fingerprint: str)
 def _read_checkpoint(path: Path, fingerprint: str, device: torch.device) -> dict[str, Any]:
     try:
         state = torch.load(path, map_location=device, weights_only=True)
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, UnpicklingError) as error:
         raise FitError(
             f"checkpoint {path.name} cannot be read: {error}",
             "Start again without --resume.",

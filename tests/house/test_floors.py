@@ -17,7 +17,7 @@ FLOORS = {
     **dict.fromkeys(["nets", "training", "runs"], 1),
     **dict.fromkeys(["cohort", "gaussian", "fisher", "metrics"], 2),
     **dict.fromkeys(["preprocess", "simulate", "registration", "population"], 3),
-    **dict.fromkeys(["intrinsic", "calibration", "baselines"], 3),
+    **dict.fromkeys(["intrinsic", "calibration", "rules", "baselines"], 3),
     "model": 4,
     "applications": 5,
     "report": 6,

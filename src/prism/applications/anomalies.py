@@ -81,5 +81,5 @@ def _with_ages(model: PRISM, cohort: Correspondence) -> tuple[Correspondence, np
 
 def _in_words(model: PRISM, point: int) -> str:
     place = ", ".join(f"{x:.4g}" for x in model.template[point])
-    unit = f" {model.length_unit}" if model.length_unit else ""
+    unit = "" if model.length_unit in ("", "units") else f" {model.length_unit}"
     return f"point {point} at template ({place}){unit}"

@@ -124,4 +124,3 @@ def _first_visits(cohort: Correspondence) -> np.ndarray:
             "Fill in the column t of visits.csv, or date the visits first with `prism time`.",
         )
     return known
-

@@ -20,7 +20,8 @@ class TimeMap:
     Attributes:
         visits: The visits the rows belong to.
         tau: (N,) recommended estimate of the whole shape's intrinsic time (joint likelihood).
-        tau_se: (N,) its standard error.
+        tau_se: (N,) its standard error: how well the points agree, and how well the population's
+            own clock is known from the subjects it was learned from.
         tau_mean: (N,) plain mean of the encoder's times (the paper's, age unknown).
         tau_fisher: (N,) Fisher-weighted mean of the encoder's times (the paper's, age known).
         tau_mle: (N,) Fisher-weighted mean of the points' likelihood times.
@@ -55,7 +56,7 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
     return TimeMap(
         visits=cohort.visits,
         tau=joint.tau,
-        tau_se=joint.se,
+        tau_se=np.hypot(joint.se, clock_error(model, joint.tau)),
         tau_mean=plain_mean(encoded),
         tau_fisher=fisher_mean(encoded, model.table, t),
         tau_mle=fisher_mean(points.tau, model.table, np.full(len(t), np.nan)),
@@ -76,3 +77,13 @@ def overall_spread(model: PRISM, t: Times) -> Times:
     total = info.sum(axis=1)
     square = np.divide(readable.sum(axis=1), total, out=np.full(len(t), np.nan), where=total > 0)
     return np.where(known, np.sqrt(square), np.nan)
+
+
+def clock_error(model: PRISM, tau: Times) -> Times:
+    """Standard error of the mean trajectory itself, in time: sqrt(pi / 2) sigma / sqrt(N), (N,).
+
+    The trajectory is the median of finitely many subjects; whoever is dated by it shares its error.
+    """
+    first, last = model.ages
+    spread = overall_spread(model, np.clip(tau, first, last))
+    return np.sqrt(np.pi / 2) * spread / np.sqrt(model.subjects)

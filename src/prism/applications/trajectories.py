@@ -8,7 +8,13 @@ import numpy as np
 import torch
 
 from prism.errors import QueryError
-from prism.fisher import FieldRate, covariance_information, field_and_rate, mean_information
+from prism.fisher import (
+    FieldRate,
+    covariance_information,
+    field_and_rate,
+    mean_information,
+    temporal_std,
+)
 from prism.model import PRISM
 from prism.typing import Cells, Floats, Shapes, Times
 
@@ -23,7 +29,8 @@ class Trajectory:
         Sigma: (T, M, n, n) covariance of every point.
         info: (T, M) Fisher information I_mu, 1 / (time unit)^2.
         info_full: (T, M) I_mu + I_Sigma.
-        sigma_tau: (T, M) temporal spread of the population; infinite where time cannot be read.
+        sigma_tau: (T, M) temporal spread of the population, the error of placing one point taken
+            out; infinite where time cannot be read.
         sigma_tau_bound: (T, M) the paper's bound I_mu^-1/2; infinite likewise.
         lower, upper: (T, M, n) calibrated 90% interval of every coordinate.
         extrapolated: (T,) True outside the training ages.
@@ -60,6 +67,7 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
     info = np.stack([mean_information(rate).numpy() for rate in rates])
     extra = np.stack([covariance_information(rate).numpy() for rate in rates])
     bound = model.spread(times)
+    separated = temporal_std(model, model.template, times[:, None], kind="separated")
     width = model.interval_factor("population", level) * std
     points = model.template + mu
     return Trajectory(
@@ -68,7 +76,7 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
         Sigma=np.stack([rate.field.Sigma.numpy() for rate in rates]),
         info=info,
         info_full=info + extra,
-        sigma_tau=bound,
+        sigma_tau=np.where(np.isfinite(bound), separated, np.inf),
         sigma_tau_bound=bound,
         lower=points - width,
         upper=points + width,

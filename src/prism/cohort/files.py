@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -68,7 +67,7 @@ def replacing(path: Path) -> Iterator[Path]:
     with writing(path):
         try:
             yield part
-            os.replace(part, path)
+            part.replace(path)
         finally:
             part.unlink(missing_ok=True)
 

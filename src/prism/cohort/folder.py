@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -196,11 +195,11 @@ def _check_place(folder: Path) -> None:
 def _move_in(part: Path, folder: Path) -> None:
     """Put finished files in place, and take away those the new cohort does not have."""
     if not folder.exists():
-        os.rename(part, folder)
+        part.rename(folder)
         return
     for name in _OWNED:
         if (part / name).exists():
             (folder / name).parent.mkdir(exist_ok=True)
-            os.replace(part / name, folder / name)
+            (part / name).replace(folder / name)
         else:
             (folder / name).unlink(missing_ok=True)

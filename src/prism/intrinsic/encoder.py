@@ -150,5 +150,8 @@ class _EncoderTask:
         inputs, s = batch
         return (self.network(inputs)[..., 0] - s).abs().mean()
 
+    def stage(self, step: int) -> int:
+        return 1
+
     def validate(self, step: int) -> float | None:
         return None

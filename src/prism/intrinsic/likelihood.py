@@ -113,9 +113,7 @@ def _joint_error(drift: Tensor, info: Tensor) -> Times:
     return torch.where(points > 2, sandwich, 1 / total).sqrt().numpy()
 
 
-def _seen_score(
-    table: TimeTable, tau: Tensor, d: Tensor, seen: Tensor
-) -> tuple[Tensor, Tensor]:
+def _seen_score(table: TimeTable, tau: Tensor, d: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
     drift, info = _mean_score(table, tau[:, None].expand(d.shape[:2]), d)
     return torch.where(seen, drift, 0.0), torch.where(seen, info, 0.0)
 

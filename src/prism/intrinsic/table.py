@@ -71,9 +71,12 @@ class TimeTable:
         return len(self.value)
 
     def at(self, t: Tensor) -> tuple[GaussianField, Tensor]:
-        """Field and mu_t at times t (N, M), one a shape and point; clamped to the span."""
+        """Field and mu_t at times t (N, M), one a shape and point; clamped to the span.
+
+        An unknown time (NaN) gives an unknown answer.
+        """
         place = ((t - self.first) / self.spacing).clamp(0, self.value.shape[1] - 1)
-        knot = place.long().clamp_max(self.value.shape[1] - 2)
+        knot = place.nan_to_num(0.0).long().clamp_max(self.value.shape[1] - 2)
         u = (place - knot)[..., None]
         row = torch.arange(self.points) * self.value.shape[1] + knot
         value, rate = self.value.flatten(0, 1), self.rate.flatten(0, 1) * self.spacing

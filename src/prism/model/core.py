@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from prism.calibration import LEVELS
 from prism.cohort import Correspondence
@@ -16,7 +17,13 @@ from prism.errors import FitError, ModelError, QueryError
 from prism.fisher import spread_of
 from prism.gaussian import GaussianField
 from prism.intrinsic import EncoderConfig, InverseEncoder, TimeTable
-from prism.population import PRESETS, NeuralPopulation, PopulationConfig, fit_population
+from prism.population import (
+    PRESETS,
+    NeuralPopulation,
+    PopulationConfig,
+    check_trainable,
+    fit_population,
+)
 from prism.runs import fingerprint, provenance
 from prism.training import Progress, Runtime, TrainingLog, silent
 from prism.typing import ArrayLike, Cells, Floats, Points, Shapes, Times
@@ -104,6 +111,7 @@ class PRISM:
             )
         chosen = config or PRESETS[preset]
         runtime = Runtime(device, precision, folder, resume, progress)
+        check_trainable(correspondence)
         fitting, held_out = _split(correspondence, chosen.held_out, seed)
         facts = {"seed": seed, "preset": preset, "config": _plain(chosen)}
         data = (correspondence.points, correspondence.template, correspondence.visits.t)
@@ -140,6 +148,14 @@ class PRISM:
         """Return the law of displacement at p (..., n) and t (...), user's units."""
         return self.population(torch.as_tensor(p), torch.as_tensor(t))
 
+    def rate(self, p: ArrayLike, t: ArrayLike) -> tuple[GaussianField, Tensor, Tensor]:
+        """The law with mu_t and L_t, by the networks' own tangent."""
+        return self.population.rate(torch.as_tensor(p), torch.as_tensor(t))
+
+    def mean_rate(self, p: ArrayLike, t: ArrayLike) -> tuple[GaussianField, Tensor]:
+        """The law with mu_t."""
+        return self.population.mean_rate(torch.as_tensor(p), torch.as_tensor(t))
+
     @property
     def device(self) -> torch.device:
         """Where the networks live."""
@@ -149,6 +165,11 @@ class PRISM:
     def dimension(self) -> int:
         """Space dimension n."""
         return self.template.shape[-1]
+
+    @property
+    def subjects(self) -> int:
+        """How many subjects the model was learned from."""
+        return int(self.provenance["subjects"])
 
     @property
     def ages(self) -> tuple[float, float]:
@@ -175,7 +196,7 @@ class PRISM:
         return self.table.at(times.expand(-1, len(self.template)))[0]
 
     def mean_shapes(self, tau: Floats) -> Shapes:
-        """p + mu(p, tau) at the template points, for one time a shape and point (N, M)."""
+        """[Eq. y-1] Positions p + mu(p, tau) at the template, one time a shape and point (N, M)."""
         return self.template + self.table.at(torch.as_tensor(tau))[0].mu.numpy()
 
     def displacements(self, cohort: Correspondence) -> Shapes:
@@ -202,7 +223,8 @@ class PRISM:
     def outside_ages(self, t: Times) -> np.ndarray:
         """True where a time lies outside the training ages."""
         first, last = self.ages
-        return (t < first) | (t > last)
+        slack = 1e-9 * (last - first)  # first + range may round to just below the last age
+        return (t < first - slack) | (t > last + slack)
 
     def interval_factor(self, kind: str, level: float) -> Floats:
         """(M, n) interval factors of a nominal level for "population" or "forecast"."""
@@ -224,16 +246,11 @@ class PRISM:
         return load_model(Path(path))
 
 
-def _split(cohort: Correspondence, share: float, seed: int) -> tuple[Correspondence, Correspondence]:
-    if len(cohort.visits.subjects) < 3:
-        raise FitError(
-            f"cohort {cohort.name!r} has {len(cohort.visits.subjects)} subject(s); "
-            "at least 3 are needed.",
-            "Add subjects: a population cannot be learned from one or two.",
-        )
+def _split(
+    cohort: Correspondence, share: float, seed: int
+) -> tuple[Correspondence, Correspondence]:
     count = len(cohort.visits.subjects)
-    fitting, held_out = cohort.split_subjects(max(share, min(0.25, 4 / count)), seed)
-    return fitting, held_out
+    return cohort.split_subjects(max(share, min(0.25, 16 / count)), seed)
 
 
 def _search_span(population: NeuralPopulation) -> tuple[float, float]:
@@ -273,4 +290,3 @@ def _no_calibration(template: Points) -> Calibration:
 
 def _plain(config: PopulationConfig) -> dict[str, Any]:
     return {k: v for k, v in vars(config).items() if v is not None}
-

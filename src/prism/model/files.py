@@ -65,7 +65,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
 
 
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
-    arrays = {"template": model.template}
+    arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
     if model.cells is not None:
         arrays["cells"] = model.cells

@@ -21,13 +21,21 @@ class PopulationConfig:
     omega_space: float = _doc(5.0, "spatial frequency of the networks")
     omega_time: float = _doc(2.0, "temporal frequency of the networks")
     steps: int = _doc(2000, "training steps")
-    batch: int = _doc(8192, "points in a training step")
+    shapes: int = _doc(256, "shapes in a training step")
+    points: int = _doc(256, "most template points in a training step")
+    lattice: int = _doc(
+        32,
+        "times at which a step evaluates the networks, shapes between them by cubic "
+        "interpolation; 0: at each shape's own time",
+    )
     learning_rate: float = _doc(4e-3, "peak learning rate of the one-cycle schedule")
     warm_epochs: int = _doc(10, "passes over the cohort that train the mean alone")
     warm_share: float = _doc(0.15, "most share of the steps spent on the mean alone")
     weight_mean: float = _doc(1.0, "weight of the mean's L1 loss")
     weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
-    smoothness: float = _doc(3.0, "weight of the prior on curvature in time, in subjects")
+    smoothness: float = _doc(
+        0.08, "weight of the prior on curvature in time, over the root of the subjects"
+    )
     noise_floor: float | None = _doc(
         None, "observation noise in the length unit; default: a small share of the shape's size"
     )
@@ -37,12 +45,16 @@ class PopulationConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot train."""
-        for name in ("width", "hidden", "steps", "batch", "patience"):
+        for name in ("width", "hidden", "steps", "shapes", "points", "patience"):
             if getattr(self, name) < 1:
-                raise FitError(f"{name} must be at least 1. Got {getattr(self, name)}.", "Raise it.")
+                raise FitError(
+                    f"{name} must be at least 1. Got {getattr(self, name)}.", "Raise it."
+                )
         for name in ("omega_space", "omega_time", "learning_rate"):
             if not getattr(self, name) > 0:
                 raise FitError(f"{name} must be positive. Got {getattr(self, name)}.", "Raise it.")
+        if self.lattice != 0 and self.lattice < 6:
+            raise FitError(f"lattice must be 0 or at least 6. Got {self.lattice}.", "Raise it.")
         if not 0 < self.held_out < 0.9:
             raise FitError(
                 f"held_out must lie between 0 and 0.9. Got {self.held_out}.",
@@ -56,9 +68,16 @@ class PopulationConfig:
 
 
 PRESETS: dict[str, PopulationConfig] = {
-    "fast": PopulationConfig(width=64, hidden=2, steps=500, batch=6144, learning_rate=5e-3),
+    "fast": PopulationConfig(width=64, hidden=2, steps=800, shapes=128, learning_rate=5e-3),
     "default": PopulationConfig(),
     "paper": PopulationConfig(
-        width=384, hidden=6, steps=20_000, batch=65_536, learning_rate=5e-4, smoothness=0.0
+        width=384,
+        hidden=6,
+        steps=20_000,
+        shapes=64,
+        points=1024,
+        lattice=0,
+        learning_rate=5e-4,
+        smoothness=0.0,
     ),
 }

@@ -46,7 +46,8 @@ class Units:
         """Measure the units of a training set; displacements (N, M, n) may hold NaN."""
         centre = template.mean(axis=0)
         scale = np.abs(template - centre).max()
-        spread = np.nanstd(displacements, axis=0)
+        seen = ~np.isnan(displacements).all(axis=(0, 2))
+        spread = np.nanstd(displacements[:, seen], axis=0)
         return cls(
             centre=tuple(float(c) for c in centre),
             scale=float(scale) if scale > 0 else 1.0,
@@ -70,6 +71,11 @@ class CovariateNetwork(nn.Module):
         """f(p, s) - f(p, 0), with f(p, 0) evaluated once a template point."""
         return self.f(p, s) - self.f(p, s.new_zeros(()))
 
+    def forward_and_rate(self, p: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """Value and derivative in s; only f(p, s) moves."""
+        moving, rate = self.f.forward_and_rate(p, s)
+        return moving - self.f(p, s.new_zeros(())) + self.h(p), rate
+
     def forward(self, p: Tensor, s: Tensor) -> Tensor:
         """[Eq. covariate-network] Value at points p (..., n) and normalised times s (...)."""
         return self.driven(p, s) + self.h(p)
@@ -77,6 +83,8 @@ class CovariateNetwork(nn.Module):
 
 class FieldNetworks(nn.Module):
     """mu and L of the normalised field: four separate networks, so that losses stay isolated."""
+
+    diagonal: Tensor
 
     def __init__(self, n: int, config: PopulationConfig, floor: float) -> None:
         """Build the networks; `floor` is the least diagonal of L in displacement units."""
@@ -96,8 +104,16 @@ class FieldNetworks(nn.Module):
 
     def factor(self, p: Tensor, s: Tensor) -> Tensor:
         """[Eq. cholesky] Packed L: softplus plus the floor on the diagonal, the rest free."""
-        raw = self.cholesky(p, s)
+        return self.shape_factor(self.cholesky(p, s))
+
+    def shape_factor(self, raw: Tensor) -> Tensor:
+        """Raw network output to packed L with a positive diagonal."""
         return torch.where(self.diagonal, nn.functional.softplus(raw) + self.floor, raw)
+
+    def factor_and_rate(self, p: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """Packed L and its derivative in s."""
+        raw, rate = self.cholesky.forward_and_rate(p, s)
+        return self.shape_factor(raw), torch.where(self.diagonal, torch.sigmoid(raw) * rate, rate)
 
 
 class NeuralPopulation:
@@ -127,8 +143,7 @@ class NeuralPopulation:
         """Return the law of displacement at p (..., n) and t (...), user's units."""
         x, s = self.units.points(p), self.units.times(t)
         inside = s.clamp(0.0, 1.0)
-        mu = self._mean(x, s, inside)
-        L = self.networks.factor(x, inside)
+        mu, L = self._mean(x, s, inside), self.networks.factor(x, inside)
         scale = self.units.displacement
         return GaussianField((scale * mu).to(p.dtype), (scale * L).to(p.dtype))
 
@@ -136,9 +151,26 @@ class NeuralPopulation:
         beyond = s - inside
         if not bool((beyond != 0).any()):
             return self.networks.mean(x, inside)
-        mu, rate = torch.func.jvp(
-            lambda time: self.networks.mean(x, time),
-            (inside.contiguous(),),
-            (torch.ones_like(inside),),
-        )
+        mu, rate = self.networks.mean.forward_and_rate(x, inside)
         return mu + beyond[..., None] * rate
+
+    def mean_rate(self, p: Tensor, t: Tensor) -> tuple[GaussianField, Tensor]:
+        """The law and mu_t, with the tangent of the mean alone: what I_mu needs."""
+        x, s = self.units.points(p), self.units.times(t)
+        inside = s.clamp(0.0, 1.0)
+        mu, rate = self.networks.mean.forward_and_rate(x, inside)
+        mu = mu + (s - inside)[..., None] * rate
+        scale, pace = self.units.displacement, self.units.displacement / self.units.t_range
+        L = scale * self.networks.factor(x, inside)
+        field = GaussianField((scale * mu).to(p.dtype), L.to(p.dtype))
+        return field, (pace * rate).to(p.dtype)
+
+    def rate(self, p: Tensor, t: Tensor) -> tuple[GaussianField, Tensor, Tensor]:
+        """The law, mu_t and L_t; L stands still outside the training times."""
+        field, mu_t = self.mean_rate(p, t)
+        x, s = self.units.points(p), self.units.times(t)
+        inside = s.clamp(0.0, 1.0)
+        _, L_s = self.networks.factor_and_rate(x, inside)
+        L_s = torch.where((s == inside)[..., None], L_s, 0.0)
+        L_t = L_s * (self.units.displacement / self.units.t_range)
+        return field, mu_t, L_t.to(p.dtype).expand(field.L.shape)

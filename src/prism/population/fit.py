@@ -12,16 +12,18 @@ from torch import Tensor, nn
 from prism.cohort import Correspondence
 from prism.errors import FitError
 from prism.gaussian import GaussianField
+from prism.nets import Siren
 from prism.population.config import PopulationConfig
 from prism.population.field import FieldNetworks, NeuralPopulation, Units
+from prism.population.lattice import TimeLattice
 from prism.training import LoopConfig, Runtime, TrainingLog, choose_device, train
 
 log = logging.getLogger(__name__)
 
-POINTS_A_STEP = 512
 HELD_OUT_EVALUATIONS = 65_536
-CURVATURE_TIMES, CURVATURE_POINTS, CURVATURE_STEP = 8, 64, 0.06
+CURVATURE_TIMES, CURVATURE_POINTS, CURVATURE_STEP = 8, 128, 0.06
 CURVATURE_UNIT = 0.1
+FEWEST_SUBJECTS = 3
 
 
 def masked_mean(value: Tensor, seen: Tensor) -> Tensor:
@@ -37,6 +39,20 @@ def mean_loss(d: Tensor, mu: Tensor, seen: Tensor) -> Tensor:
 def covariance_loss(d: Tensor, mu: Tensor, L: Tensor, seen: Tensor) -> Tensor:
     """[Eq. L-Sigma] Gaussian negative log-likelihood with mu held fixed: trains L alone."""
     return masked_mean(GaussianField(mu.detach(), L).nll(d), seen)
+
+
+def curvature_penalty(f: Siren, p: Tensor, s: Tensor) -> Tensor:
+    """[Eq. curvature-prior] log(c^2 + E |mu_tt|^2): smooth growth, at no fixed scale.
+
+    A Gaussian prior on curvature whose variance is learned: it holds a straight course straight
+    and hardly touches one that truly bends. Its weight fades with the root of the subjects.
+    """
+    h = CURVATURE_STEP
+    some = p[:: math.ceil(len(p) / CURVATURE_POINTS)]
+    three = f(some, torch.cat([s - h, s, s + h])[:, None])
+    before, here, after = three.chunk(3)
+    bend = (((before - 2 * here + after) / h**2) ** 2).sum(-1).mean()
+    return torch.log(CURVATURE_UNIT + bend)
 
 
 class PopulationTask:
@@ -62,49 +78,45 @@ class PopulationTask:
         self.data = _normalised(fitting, units, device)
         self.held = _thin(_normalised(held_out, units, device), len(self.p))
         self.subjects = len(fitting.visits.subjects)
-        self.points = min(POINTS_A_STEP, len(self.p))
-        self.shapes = max(1, config.batch // self.points)
-        epoch = max(1, round(len(fitting) * len(self.p) / (self.shapes * self.points)))
+        self.points = min(config.points, len(self.p))
+        epoch = max(1, round(len(fitting) * len(self.p) / (config.shapes * self.points)))
         self.warm = min(config.warm_epochs * epoch, int(config.warm_share * config.steps))
 
     def batch(self, step: int) -> tuple[Tensor, ...]:
-        """Draw shapes and template points: p (m, n), s (b, 1), d (b, m, n), seen (b, m)."""
+        """Draw everything random of a step, from the step's number alone.
+
+        Returns:
+            Template points p (m, n), times s (b,), displacements d (b, m, n), seen (b, m), the
+            offset of the time lattice (), and times (k,) at which curvature is judged.
+        """
         draw = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
         d, seen, s = self.data
-        shapes = torch.randint(len(d), (self.shapes,), generator=draw).to(d.device)
+        shapes = torch.randint(len(d), (self.config.shapes,), generator=draw).to(d.device)
+        offset, times = torch.rand((), generator=draw), torch.rand(CURVATURE_TIMES, generator=draw)
+        spare = offset.to(d.device), times.to(d.device)
         if self.points == len(self.p):
-            return self.p, s[shapes, None], d[shapes], seen[shapes]
+            return self.p, s[shapes], d[shapes], seen[shapes], *spare
         points = torch.randperm(len(self.p), generator=draw)[: self.points].to(d.device)
         pick = shapes[:, None], points
-        return self.p[points], s[shapes, None], d[pick], seen[pick]
+        return self.p[points], s[shapes], d[pick], seen[pick], *spare
+
+    def stage(self, step: int) -> int:
+        """[Eq. curriculum] Stage 1 trains mu alone; stage 2 adds the covariance's loss."""
+        return 1 if step < self.warm else 2
 
     def loss(self, step: int, *batch: Tensor) -> Tensor:
-        """[Eq. curriculum] Stage 1 trains mu alone; stage 2 adds the covariance's loss."""
-        p, s, d, seen = batch
-        mu = self.network.mean(p, s)
-        loss = self.config.weight_mean * mean_loss(d, mu, seen) + self._curvature_prior(step)
-        if step < self.warm:
+        """L_mu + L_Sigma + the prior on curvature, each on its own branch of networks."""
+        p, s, d, seen, offset, times = batch
+        lattice = TimeLattice.over(s, offset, self.config.lattice)
+        mu = lattice(self.network.mean, p)
+        loss = self.config.weight_mean * mean_loss(d, mu, seen)
+        if self.config.smoothness > 0:
+            weight = self.config.smoothness / math.sqrt(self.subjects)
+            loss = loss + weight * curvature_penalty(self.network.mean.f, p, times)
+        if self.stage(step) == 1:
             return loss
-        L = self.network.factor(p, s)
+        L = self.network.shape_factor(lattice(self.network.cholesky, p))
         return loss + self.config.weight_covariance * covariance_loss(d, mu, L, seen)
-
-    def _curvature_prior(self, step: int) -> Tensor:
-        """[Eq. curvature-prior] k/N log(c^2 + E |mu_tt|^2): smooth growth, at no fixed scale.
-
-        A Gaussian prior on curvature whose variance is learned: it holds a straight course
-        straight and hardly touches one that truly bends. Its weight fades with the subjects N.
-        """
-        if self.config.smoothness == 0:
-            return self.p.new_zeros(())
-        draw = torch.Generator().manual_seed(self.seed * 1_000_003 + step + 500_001)
-        s = torch.rand(CURVATURE_TIMES, 1, generator=draw).to(self.p)
-        points = torch.randperm(len(self.p), generator=draw)[:CURVATURE_POINTS].to(self.p.device)
-        h = CURVATURE_STEP
-        three = self.network.mean.f(self.p[points], torch.cat([s - h, s, s + h]))
-        before, here, after = three.chunk(3)
-        bend = (((before - 2 * here + after) / h**2) ** 2).sum(-1).mean()
-        weight = self.config.smoothness / self.subjects
-        return weight * torch.log(CURVATURE_UNIT + bend)
 
     @torch.no_grad()
     def validate(self, step: int) -> float | None:
@@ -144,6 +156,7 @@ def residual_spread(cohort: Correspondence) -> float:
     degree = min(3, len(np.unique(s)) - 1)
     basis = np.polynomial.polynomial.polyvander(s, degree)
     d = cohort.displacements.reshape(len(cohort), -1)
+    d = d[:, ~np.isnan(d).all(axis=0)]
     filled = np.where(np.isnan(d), np.nanmean(d, axis=0), d)
     residual = filled - basis @ np.linalg.lstsq(basis, filled, rcond=None)[0]
     return float(np.sqrt(np.mean(residual[~np.isnan(d)] ** 2)))
@@ -164,27 +177,40 @@ def noise_floor(cohort: Correspondence, config: PopulationConfig, spread: float)
 
 
 def check_trainable(cohort: Correspondence) -> None:
-    """Refuse a cohort from which no trajectory can be learned, and say why."""
+    """Refuse a cohort from which no population can be learned, and say why."""
     t = cohort.visits.t
-    if np.isnan(t).any():
-        row = int(np.flatnonzero(np.isnan(t))[0])
+    unknown = np.flatnonzero(np.isnan(t))
+    if len(unknown):
+        subject, visit = cohort.visits.subject[unknown[0]], cohort.visits.visit[unknown[0]]
         raise FitError(
-            f"visits.csv row {row + 2} (subject {cohort.visits.subject[row]}, visit "
-            f"{cohort.visits.visit[row]}) has no time.",
-            "Training needs the time of every visit: fill it in, or leave this visit out.",
+            f"{len(unknown)} of {len(t)} visits have no age (column t), first subject {subject}, "
+            f"visit {visit}.",
+            "Training needs the age of every visit: fill it in, or leave these visits out.",
         )
-    if len(cohort.visits.subjects) < 3:
+    if len(cohort.visits.subjects) < FEWEST_SUBJECTS:
         raise FitError(
-            f"cohort {cohort.name!r} has {len(cohort.visits.subjects)} subject(s); "
-            "at least 3 are needed.",
+            f"cohort {cohort.name!r} has {len(cohort.visits.subjects)} subject(s) to learn from; "
+            f"at least {FEWEST_SUBJECTS} are needed.",
             "Add subjects: a population cannot be learned from one or two.",
         )
+    unseen = np.flatnonzero(~cohort.observed.any(axis=0))
+    if len(unseen):
+        raise FitError(
+            f"point {unseen[0]} is missing in every shape to learn from ({len(unseen)} such).",
+            "Remove the point from template, points and cells, or add shapes that have it.",
+        )
+    check_varied(cohort)
+
+
+def check_varied(cohort: Correspondence) -> None:
+    """Refuse shapes of one age, and shapes that are all the same."""
+    t, d = cohort.visits.t, cohort.displacements
     if np.ptp(t) == 0:
         raise FitError(
-            f"all {len(t)} visits have the same time, t = {t[0]:g}.",
+            f"all {len(t)} visits have the same age, t = {t[0]:g}.",
             "Add visits at other ages: a trajectory needs at least two times.",
         )
-    if not (np.nanstd(cohort.displacements, axis=0) > 0).any():
+    if not (np.fmax.reduce(d) > np.fmin.reduce(d)).any():
         raise FitError(
             "all shapes are the same.",
             "Check correspondence.npz: the points must differ between visits.",
@@ -200,7 +226,7 @@ def fit_population(
     fingerprint: str = "",
 ) -> tuple[NeuralPopulation, TrainingLog]:
     """Train the population on some subjects, with the likelihood of others as the judge."""
-    check_trainable(fitting)
+    check_varied(fitting)
     device = choose_device(runtime.device)
     units = Units.of(fitting.template, fitting.displacements, fitting.visits.t)
     spread = residual_spread(fitting)

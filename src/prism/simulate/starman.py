@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.simulate.clock import LogisticSpread, draw_visits, intrinsic_time
 from prism.simulate.study import Study
-from prism.typing import Floats, Points
+from prism.typing import ArrayLike, Floats, Points
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,7 @@ _HALF_OUTLINE = np.array([
 ])  # fmt: skip
 _TIPS = np.array([[1.68, 0.64], [-1.68, 0.64], [1.04, -1.80], [-1.04, -1.80]])
 _DIRECTIONS = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
-_LIMB_REGION = np.array([0, 0, 1, 1])
+_LIMBS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])  # of each region
 _GLOBAL = LogisticSpread(0.01, 0.20, 0.88, 0.12)
 SPREADS: dict[str, tuple[LogisticSpread, LogisticSpread]] = {
     "global": (_GLOBAL, _GLOBAL),
@@ -54,11 +54,15 @@ def outline(resolution: int = 100) -> Points:
     return np.stack([np.interp(at, arc, closed[:, i]) for i in range(2)], axis=-1)
 
 
-def growth_directions(p: Points) -> Floats:
-    """[Eq. starman-rbf] w_r(p) = sum over limbs i of region r of rbf_i(p) v_i, (M, R, 2)."""
-    square = ((p[:, None, :] - _TIPS) ** 2).sum(-1)
-    pull = np.exp(-square / (2 * RBF_WIDTH**2))[..., None] * _DIRECTIONS
-    return np.stack([pull[:, _LIMB_REGION == r].sum(1) for r in range(len(REGIONS))], axis=1)
+def growth_directions(p: ArrayLike) -> ArrayLike:
+    """[Eq. starman-rbf] w_r(p) = sum over limbs i of region r of rbf_i(p) v_i, (..., R, 2).
+
+    For arrays and tensors alike; p (..., 2).
+    """
+    like: Any = getattr(p, "new_tensor", np.asarray)
+    square = ((p[..., None, :] - like(_TIPS)) ** 2).sum(-1)
+    pull = (np.e ** (-square / (2 * RBF_WIDTH**2)))[..., None] * like(_DIRECTIONS)
+    return like(_LIMBS) @ pull
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,7 @@ class StarmanLaw:
 
         from prism.gaussian import GaussianField
 
-        flat = p.detach().reshape(-1, 2)
-        w = torch.as_tensor(growth_directions(flat.cpu().numpy())).to(p)  # (P, R, 2)
-        w = w.reshape(*p.shape[:-1], len(REGIONS), 2)
+        w: Any = growth_directions(p)  # (..., R, 2)
         mu = t[..., None] * w.sum(-2)
         pace = torch.stack([torch.as_tensor(s(t)) for s in SPREADS[self.kind]], dim=-1)
         v = (pace[..., None] * w).sum(-2)
@@ -114,7 +116,7 @@ def starman(
     rng = np.random.default_rng(seed)
     owner, t, z = draw_visits(subjects + test_subjects, visits, rng)
     template = outline(resolution)
-    w = growth_directions(template)
+    w = np.asarray(growth_directions(template))
     tau = np.stack([intrinsic_time(t, z, spread) for spread in SPREADS[kind]], axis=-1)
     clean = template + np.einsum("nr,mrk->nmk", tau, w)
     points = clean + noise * rng.standard_normal(clean.shape)

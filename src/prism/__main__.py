@@ -1,0 +1,5 @@
+"""`python -m prism` is the command line."""
+
+from prism.cli.main import run
+
+run()

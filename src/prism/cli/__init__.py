@@ -1,0 +1,5 @@
+"""The command line: one file a verb."""
+
+from prism.cli.main import app
+
+__all__ = ["app"]

@@ -1,0 +1,84 @@
+"""`prism predict`: what will this anatomy look like at a later age?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prism.cli._common import (
+    CohortFolder,
+    ModelFolder,
+    OutFolder,
+    count,
+    open_both,
+    outside,
+    parse_ages,
+    say,
+)
+from prism.cli._write import PROVENANCE, record, write_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prism.applications import Prediction
+
+ARRAYS = "predictions.npz"
+KEYS = ("points", "lower", "upper", "subject", "from_visit", "t0", "t1")
+
+
+class Rule(StrEnum):
+    """How a subject is carried forward."""
+
+    paper = "paper"
+    mean = "mean"
+
+
+def predict(
+    model: ModelFolder,
+    cohort: CohortFolder,
+    out: OutFolder,
+    at: Annotated[
+        str | None, typer.Option(metavar="T1,T2", help="Ages. Default: each later visit's.")
+    ] = None,
+    rule: Annotated[
+        Rule, typer.Option(help="Keep the temporal z-score, or the population mean.")
+    ] = Rule.paper,
+) -> None:
+    """Forecast the shape of every subject.
+
+    From the earliest visit of each, with 90% intervals of every coordinate.
+    """
+    from prism.cohort.vtp_file import require_vtp
+    from prism.runs import fresh_folder
+
+    ages = None if at is None else parse_ages(at)
+    require_vtp()
+    import numpy as np
+
+    from prism.applications import predict_shape
+
+    known, shapes, _ = open_both(model, cohort)
+    t1 = None if ages is None else np.asarray(ages)
+    found = predict_shape(known, shapes, t1, "paper" if rule is Rule.paper else "mean")
+    with fresh_folder(out, ARRAYS) as draft:
+        _write(draft, found)
+        extrapolated = found.extrapolated.tolist()
+        facts = record("predict", known, shapes, at=ages, rule=rule, extrapolated=extrapolated)
+        write_json(draft / PROVENANCE, facts)
+    forecasts = count(len(found.points), "forecast")
+    people = count(len(set(found.subject.tolist())), "subject")
+    note = outside(known, found.extrapolated, "forecast")
+    width = f"in {known.length_unit}" if known.length_unit else "in the cohort's units"
+    say(f"predict: {forecasts} of {people}, 90% intervals {width}{note}. Wrote {out}")
+
+
+def _write(folder: Path, found: Prediction) -> None:
+    from prism.cohort.files import write_arrays
+    from prism.cohort.vtp_file import write_vtp
+
+    write_arrays(folder / ARRAYS, {key: getattr(found, key) for key in KEYS})
+    for i, points in enumerate(found.points):
+        data = {"lower": found.lower[i], "upper": found.upper[i]}
+        write_vtp(folder / f"prediction-{i:04d}.vtp", points, found.cells, data)

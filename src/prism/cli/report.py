@@ -1,0 +1,34 @@
+"""`prism report`: one page to read, that opens from disk with no network."""
+
+from __future__ import annotations
+
+from prism.cli._common import (
+    ALL_ROWS,
+    CohortFolder,
+    ModelFolder,
+    OutFolder,
+    Split,
+    count,
+    open_both,
+    say,
+)
+from prism.cli._write import PROVENANCE, check_place, record, write_json
+
+PAGE = "report.html"
+
+
+def report(
+    model: ModelFolder, cohort: CohortFolder, out: OutFolder, split: Split = ALL_ROWS
+) -> None:
+    """Write a self-contained HTML report on a cohort."""
+    known, shapes, truth = open_both(model, cohort, split)
+    check_place(out, PAGE)
+    from prism.report import write_report
+    from prism.runs import fresh_file
+
+    page = write_report(known, shapes, truth, out)
+    with fresh_file(page.with_name(PROVENANCE)) as draft:
+        write_json(draft, record("report", known, shapes, split=split))
+    visits = count(len(shapes), "visit")
+    unit = f", times in {known.time_unit}" if known.time_unit else ""
+    say(f"report: {visits} against the model of {known.name}{unit}. Wrote {page}")

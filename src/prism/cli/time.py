@@ -1,0 +1,65 @@
+"""`prism time`: how old does this anatomy look?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from prism.cli._common import (
+    CohortFolder,
+    MapsFolder,
+    ModelFolder,
+    OutFile,
+    count,
+    in_unit,
+    open_both,
+    outside,
+    say,
+)
+from prism.cli._write import answer_table, record, write_maps
+
+if TYPE_CHECKING:
+    from prism.applications import TimeMap
+
+NUMBERS = ("tau", "tau_se", "tau_mean", "tau_fisher", "tau_mle", "z")
+
+
+def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolder = None) -> None:
+    """Write how old every visit looks.
+
+    The intrinsic time of the whole shape, and with --maps of every point.
+    """
+    from prism.cohort.vtp_file import require_vtp
+
+    if maps is not None:
+        require_vtp()
+    from prism.applications import intrinsic_time
+
+    known, shapes, _ = open_both(model, cohort)
+    found = intrinsic_time(known, shapes)
+    facts = record("time", known, shapes)
+    with answer_table(out, _columns(found), facts):
+        if maps is not None:
+            arrays = {"tau": found.point_tau, "se": found.point_se}
+            write_maps(maps, shapes, arrays, facts)
+    note = outside(known, found.extrapolated, "visit")
+    say(f"time: {_summary(found, known.time_unit)}{note}. Wrote {out}")
+
+
+def _columns(found: TimeMap) -> dict[str, Any]:
+    visits = found.visits
+    named = {"subject": visits.subject, "visit": visits.visit, "t": visits.t}
+    return named | {name: getattr(found, name) for name in NUMBERS}
+
+
+def _summary(found: TimeMap, unit: str) -> str:
+    import numpy as np
+
+    dated = np.isfinite(found.tau)
+    parts = [f"{count(int(dated.sum()), 'visit')} of {len(dated)} dated"]
+    if dated.any():
+        parts.append(f"median standard error {in_unit(np.median(found.tau_se[dated]), unit)}")
+    aged = dated & np.isfinite(found.visits.t)
+    if aged.any():
+        gap = np.median(np.abs(found.tau - found.visits.t)[aged])
+        parts.append(f"median distance from age {in_unit(gap, unit)}")
+    return ", ".join(parts)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from prism.applications import anomaly
+from prism.model import PRISM
+from prism.simulate.study import Study
+from tests.problems.tiny import cohort_in_space, tiny_cohort
+
+
+def test_a_gross_deformity_is_found_and_placed(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    points = cohort.points.copy()
+    points[4, 9] += 1.0
+    found = anomaly(tiny_model, replace(cohort, points=points))
+    assert found.score.argmax() == 4
+    assert found.p_value[4] == found.p_value.min()
+    assert found.worst[4] == 9
+    assert found.where[4].startswith("point 9 at template (")
+    assert found.point_p[4, 9] == found.point_p[:, 9].min()
+
+
+def test_scores_have_their_signs_and_p_values_their_range(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    found = anomaly(tiny_model, tiny_study.correspondence)
+    assert (found.score > 0).all()
+    assert (found.score_paper <= 0).all()
+    for p in (found.p_value, found.p_value_paper, found.point_p):
+        assert ((p > 0) & (p <= 1)).all()
+    assert not found.age_assumed.any()
+
+
+def test_p_values_order_as_scores_do(tiny_model: PRISM, tiny_study: Study) -> None:
+    found = anomaly(tiny_model, tiny_study.correspondence)
+    assert (np.diff(found.p_value[np.argsort(found.score)]) <= 0).all()
+    assert (np.diff(found.p_value_paper[np.argsort(found.score_paper)]) >= 0).all()
+
+
+def test_without_an_age_the_intrinsic_time_stands_in(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    t = cohort.visits.t.copy()
+    t[::2] = np.nan
+    found = anomaly(tiny_model, replace(cohort, visits=replace(cohort.visits, t=t)))
+    np.testing.assert_array_equal(found.age_assumed, np.isnan(t))
+    assert np.isfinite(found.score).all()
+    known = anomaly(tiny_model, cohort)
+    np.testing.assert_array_equal(found.score[1::2], known.score[1::2])
+
+
+def test_missing_points_are_not_judged(tiny_model: PRISM) -> None:
+    cohort = tiny_cohort(seed=1, missing=0.3).correspondence
+    found = anomaly(tiny_model, cohort)
+    gone = ~cohort.observed
+    assert np.isnan(found.point_z[gone]).all()
+    assert np.isnan(found.point_p[gone]).all()
+    assert cohort.observed[np.arange(len(cohort)), found.worst].all()
+    assert np.isfinite(found.score).all()
+
+
+def test_shapes_in_space_are_judged_too(model_in_space: PRISM) -> None:
+    found = anomaly(model_in_space, cohort_in_space(seed=1))
+    assert found.point_z.shape == (30, 16)
+    assert found.where[0].count(",") == 2
+    assert "cm" in found.where[0]

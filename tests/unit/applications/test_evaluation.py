@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.applications import evaluate
+from prism.model import PRISM
+from prism.simulate.study import Study
+from tests.problems.tiny import cohort_in_space, tiny_cohort
+
+
+def test_with_a_truth_everything_is_measured(tiny_model: PRISM, tiny_study: Study) -> None:
+    found = evaluate(tiny_model, tiny_study.correspondence, tiny_study.truth, emd=False)
+    assert (found["shapes"], found["subjects"]) == (len(tiny_study), 12)
+    assert found["trajectory"]["failures"] == 0
+    assert found["trajectory"]["ratio_to_oracle"] > 0
+    assert found["time"]["against"] == "true intrinsic time"
+    assert set(found["sigma_tau"]) == {"arm", "leg"}
+    assert found["prediction"]["paper"]["cd_x100"] > 0
+    assert 0 <= found["anomaly"]["flagged_at_0.1"] <= 1
+
+
+def test_without_a_truth_age_is_the_yardstick(tiny_model: PRISM, tiny_study: Study) -> None:
+    found = evaluate(tiny_model, tiny_study.correspondence, emd=False)
+    assert found["time"]["against"] == "chronological age"
+    assert "sigma_tau" not in found
+    shares = found["coverage"]["displacement"]
+    assert list(shares.values()) == sorted(shares.values())
+    assert shares["0.9"] == pytest.approx(0.9, abs=0.08)
+
+
+def test_a_perfect_mean_has_no_distance(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    t = np.repeat(cohort.visits.t[:, None], 24, axis=1)
+    perfect = replace(cohort, points=tiny_model.mean_shapes(t))
+    found = evaluate(tiny_model, perfect, emd=False)
+    assert found["trajectory"]["cd_x100"] < 1e-9
+    assert found["coverage"]["displacement"]["0.5"] == 1.0
+
+
+def test_earth_movers_distance_on_demand(tiny_model: PRISM, tiny_study: Study) -> None:
+    few = tiny_study.correspondence[:2]
+    assert evaluate(tiny_model, few)["trajectory"]["emd_x100"] > 0
+    assert "emd_x100" not in evaluate(tiny_model, few, emd=False)["trajectory"]
+
+
+def test_groups_give_an_auc(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    points, ill = cohort.points.copy(), np.arange(len(cohort)) < 8
+    points[ill, 7] += 1.0
+    columns = {"group": np.where(ill, "stenosis", "normal")}
+    marked = replace(cohort, points=points, visits=replace(cohort.visits, columns=columns))
+    found = evaluate(tiny_model, marked, emd=False)["anomaly"]
+    assert found["score"]["auc"] == 1.0
+    assert 0 <= found["score_paper"]["auc"] <= 1
+
+
+def test_missing_points_and_unknown_ages_do_not_stop_it(tiny_model: PRISM) -> None:
+    cohort = tiny_cohort(seed=1, missing=0.2).correspondence
+    t = cohort.visits.t.copy()
+    t[::3] = np.nan
+    found = evaluate(tiny_model, replace(cohort, visits=replace(cohort.visits, t=t)), emd=False)
+    assert found["trajectory"]["shapes"] == np.isfinite(t).sum()
+
+
+def test_one_visit_a_subject_has_no_forecast(tiny_model: PRISM) -> None:
+    found = evaluate(tiny_model, tiny_cohort(visits=1).correspondence, emd=False)
+    assert "prediction" not in found
+
+
+def test_shapes_in_space_are_measured_too(model_in_space: PRISM) -> None:
+    found = evaluate(model_in_space, cohort_in_space(seed=1)[:4], emd=False)
+    assert found["trajectory"]["cd_x100"] > 0
+    assert found["unit"] == {"time": "weeks", "length": "cm"}

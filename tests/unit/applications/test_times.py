@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.applications import intrinsic_time
+from prism.errors import ModelError
+from prism.model import PRISM
+from prism.simulate.study import Study
+from tests.problems.tiny import cohort_in_space, tiny_cohort
+
+
+def without_ages(cohort):
+    return replace(cohort, visits=replace(cohort.visits, t=np.full(len(cohort), np.nan)))
+
+
+def test_times_are_near_the_truth(tiny_model: PRISM, tiny_study: Study) -> None:
+    found = intrinsic_time(tiny_model, tiny_study.correspondence)
+    truth = tiny_study.truth.tau_global
+    assert np.abs(found.tau - truth).mean() < 0.05
+    assert np.corrcoef(found.tau_mle, truth)[0, 1] > 0.9
+    assert (found.tau_se > 0).all()
+    for name in ("tau", "tau_se", "tau_mean", "tau_fisher", "tau_mle", "z"):
+        assert getattr(found, name).shape == (len(tiny_study),)
+        assert np.isfinite(getattr(found, name)).all()
+
+
+def test_unknown_ages_change_only_what_needs_an_age(tiny_model: PRISM, tiny_study: Study) -> None:
+    known = intrinsic_time(tiny_model, tiny_study.correspondence)
+    unknown = intrinsic_time(tiny_model, without_ages(tiny_study.correspondence))
+    for name in ("tau", "tau_se", "tau_mean", "tau_mle", "point_tau", "point_tau_encoder"):
+        np.testing.assert_array_equal(getattr(unknown, name), getattr(known, name))
+    assert np.isnan(unknown.z).all()
+    assert np.isfinite(unknown.tau_fisher).all()
+
+
+def test_missing_points_are_not_dated_and_the_shape_still_is(tiny_model: PRISM) -> None:
+    study = tiny_cohort(seed=1, missing=0.3)
+    found = intrinsic_time(tiny_model, study.correspondence)
+    gone = ~study.correspondence.observed
+    assert np.isnan(found.point_tau[gone]).all()
+    assert np.isnan(found.point_tau_encoder[gone]).all()
+    assert np.isinf(found.point_se[gone]).all()
+    assert np.isfinite(found.tau).all()
+    assert np.abs(found.tau - study.truth.tau_global).mean() < 0.1
+
+
+def test_unreadable_points_say_so_in_both_columns(tiny_model: PRISM, tiny_study: Study) -> None:
+    found = intrinsic_time(tiny_model, tiny_study.correspondence)
+    assert np.array_equal(np.isnan(found.point_tau), np.isinf(found.point_se))
+    assert np.isnan(found.point_tau).any()  # Starman's crown hardly moves
+
+
+def test_a_shape_older_than_all_is_flagged_not_clipped(tiny_model: PRISM) -> None:
+    cohort = tiny_cohort().correspondence[0]
+    older = tiny_model.mean_shapes(np.full((1, 24), tiny_model.ages[1] + 0.2))
+    found = intrinsic_time(tiny_model, replace(cohort, points=older))
+    assert found.tau[0] == pytest.approx(tiny_model.ages[1] + 0.2, abs=0.02)
+    assert found.extrapolated.tolist() == [True]
+
+
+def test_one_visit_alone_gets_the_answer_it_gets_in_company(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    together = intrinsic_time(tiny_model, tiny_study.correspondence)
+    alone = intrinsic_time(tiny_model, tiny_study.correspondence[3])
+    np.testing.assert_allclose(alone.tau, together.tau[3:4], atol=1e-6)
+    np.testing.assert_allclose(alone.tau_mean, together.tau_mean[3:4], atol=1e-5)
+
+
+def test_shapes_in_space_are_dated_too(model_in_space: PRISM) -> None:
+    cohort = cohort_in_space(seed=1)
+    found = intrinsic_time(model_in_space, cohort)
+    assert np.abs(found.tau - cohort.visits.t).mean() < 5  # weeks, of 50
+
+
+def test_a_cohort_that_does_not_fit_is_refused(tiny_model: PRISM, tiny_study: Study) -> None:
+    flat = tiny_study.correspondence
+    with pytest.raises(ModelError, match="is 3D, the model is 2D"):
+        intrinsic_time(tiny_model, cohort_in_space())
+    with pytest.raises(ModelError, match="counts time in years"):
+        intrinsic_time(tiny_model, replace(flat, time_unit="years"))
+    fewer = replace(flat, points=flat.points[:, :20], template=flat.template[:20], cells=None)
+    with pytest.raises(ModelError, match="20 points a shape, the model 24"):
+        intrinsic_time(tiny_model, fewer)

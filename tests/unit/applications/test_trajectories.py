@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from prism.applications import trajectory
+from prism.errors import QueryError
+from prism.fisher import fisher_information
+from prism.model import PRISM
+
+
+@pytest.fixture(params=["tiny_model", "model_in_space"])
+def model(request: pytest.FixtureRequest) -> PRISM:
+    return request.getfixturevalue(request.param)
+
+
+def test_the_answers_are_the_models_own(model: PRISM) -> None:
+    ages = np.linspace(*model.ages, 4)
+    found = trajectory(model, ages)
+    field = model(model.template, torch.as_tensor(ages)[:, None])
+    np.testing.assert_allclose(found.points, model.template + field.mu.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(found.Sigma, field.Sigma.numpy(), rtol=1e-4, atol=1e-9)
+    for kind, info in (("mean", found.info), ("full", found.info_full)):
+        exact = fisher_information(model, model.template, ages[:, None], kind)  # type: ignore[arg-type]
+        np.testing.assert_allclose(info, exact, rtol=1e-3)
+    assert found.cells is model.cells
+
+
+def test_spread_is_the_bound_or_infinite_beyond_the_range(model: PRISM) -> None:
+    found = trajectory(model, np.linspace(*model.ages, 5))
+    readable = np.isfinite(found.sigma_tau_bound)
+    expected = found.info[readable] ** -0.5
+    np.testing.assert_allclose(found.sigma_tau_bound[readable], expected, rtol=0.05)
+    age_range = model.ages[1] - model.ages[0]
+    assert (found.sigma_tau_bound[readable] < age_range).all()
+    assert (found.info[~readable] ** -0.5 > 0.9 * age_range).all()
+
+
+def test_the_interval_lies_around_the_mean_and_grows_with_its_level(model: PRISM) -> None:
+    ages = np.linspace(*model.ages, 3)
+    half, found = trajectory(model, ages, 0.5), trajectory(model, ages)
+    assert (half.lower < half.upper).all()
+    assert (half.upper - half.lower < found.upper - found.lower).all()
+    np.testing.assert_allclose((found.lower + found.upper) / 2, found.points)
+
+
+def test_ages_outside_the_range_are_flagged(model: PRISM) -> None:
+    first, last = model.ages
+    found = trajectory(model, np.array([first - 1e-3, first, last, last + 1e-3]))
+    assert found.extrapolated.tolist() == [True, False, False, True]
+
+
+def test_one_age_is_enough_and_no_age_is_refused(tiny_model: PRISM) -> None:
+    assert trajectory(tiny_model, 0.5).points.shape == (1, 24, 2)
+    for wrong in (np.nan, np.inf, np.zeros((2, 2))):
+        with pytest.raises(QueryError, match="finite numbers"):
+            trajectory(tiny_model, wrong)
+    with pytest.raises(QueryError, match="level must be one of"):
+        trajectory(tiny_model, 0.5, level=0.7)

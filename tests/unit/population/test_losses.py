@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from prism.population import PopulationConfig, Units
+from prism.population.field import FieldNetworks
+from prism.population.fit import (
+    CURVATURE_UNIT,
+    PopulationTask,
+    covariance_loss,
+    curvature_penalty,
+    mean_loss,
+    noise_floor,
+    residual_spread,
+)
+from tests.problems.tiny import CONFIG, tiny_cohort
+
+
+def task(config: PopulationConfig = CONFIG, **options: object) -> PopulationTask:
+    """A training task on the tiny cohort; its networks are as drawn."""
+    cohort = tiny_cohort(**options).correspondence
+    units = Units.of(cohort.template, cohort.displacements, cohort.visits.t)
+    torch.manual_seed(0)
+    networks = FieldNetworks(2, config, 0.01)
+    networks.start_at(torch.zeros(2), 1.0)
+    return PopulationTask(networks, units, config, cohort, cohort, 0, torch.device("cpu"))
+
+
+def gradients(branch: torch.nn.Module) -> list[torch.Tensor]:
+    return [w.grad for w in branch.parameters() if w.grad is not None]
+
+
+def test_the_mean_loss_is_the_mean_absolute_sum() -> None:
+    d = torch.tensor([[1.0, -2.0], [0.5, 0.0]])
+    seen = torch.tensor([True, True])
+    assert float(mean_loss(d, torch.zeros(2, 2), seen)) == pytest.approx((3 + 0.5) / 2)
+
+
+def test_the_covariance_loss_teaches_the_mean_branch_nothing() -> None:
+    job = task()
+    p, s, d, seen = job.batch(0)[:4]
+    mu, L = job.network.mean(p, s[:, None]), job.network.factor(p, s[:, None])
+    covariance_loss(d, mu, L, seen).backward()
+    assert gradients(job.network.mean) == []
+    assert any(g.abs().max() > 0 for g in gradients(job.network.cholesky))
+
+
+def test_the_mean_loss_teaches_the_covariance_branch_nothing() -> None:
+    job = task()
+    p, s, d, seen = job.batch(0)[:4]
+    mean_loss(d, job.network.mean(p, s[:, None]), seen).backward()
+    assert gradients(job.network.cholesky) == []
+    assert any(g.abs().max() > 0 for g in gradients(job.network.mean))
+
+
+def test_the_mean_learns_the_same_in_both_stages() -> None:
+    job = task()
+    batch = job.batch(3)
+    stages = []
+    for warm in (10, 0):
+        job.warm = warm
+        job.network.zero_grad()
+        job.loss(3, *batch).backward()
+        stages.append([g.clone() for g in gradients(job.network.mean)])
+        assert job.stage(3) == (1 if warm else 2)
+        assert bool(gradients(job.network.cholesky)) == (warm == 0)
+        job.network.zero_grad(set_to_none=True)
+    assert all(torch.equal(a, b) for a, b in zip(*stages, strict=True))
+
+
+def test_what_stands_in_a_gap_changes_no_loss() -> None:
+    job = task()
+    p, s, d, seen = job.batch(0)[:4]
+    seen = torch.rand(seen.shape, generator=torch.Generator().manual_seed(0)) > 0.3
+    other = torch.where(seen[..., None], d, 1e6)
+    mu, L = job.network.mean(p, s[:, None]), job.network.factor(p, s[:, None])
+    assert torch.equal(mean_loss(d, mu, seen), mean_loss(other, mu, seen))
+    assert torch.equal(covariance_loss(d, mu, L, seen), covariance_loss(other, mu, L, seen))
+
+
+def test_missing_points_are_marked_and_no_nan_enters() -> None:
+    job = task(missing=0.2)
+    d, seen = job.batch(0)[2:4]
+    assert 0.15 < 1 - float(seen.double().mean()) < 0.25
+    assert torch.isfinite(d).all()
+    assert torch.isfinite(job.loss(0, *job.batch(0)))
+
+
+def test_the_same_step_draws_the_same_batch() -> None:
+    job = task()
+    same, other = [job.batch(step) for step in (5, 5)], job.batch(6)
+    assert all(torch.equal(a, b) for a, b in zip(*same, strict=True))
+    assert not torch.equal(same[0][1], other[1])
+
+
+def test_large_templates_are_read_in_parts() -> None:
+    job = task(replace(CONFIG, points=10))
+    p, s, d, seen = job.batch(0)[:4]
+    assert p.shape == (10, 2)
+    assert d.shape[:2] == seen.shape == (len(s), 10)
+
+
+def penalty(course: Callable[[torch.Tensor], torch.Tensor]) -> float:
+    """The prior on a course in time that is the same at 7 points, in 2 coordinates."""
+
+    def f(p: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+        return course(s)[..., None] * torch.ones_like(p)
+
+    times = torch.linspace(0, 1, 8, dtype=torch.float64)
+    return float(curvature_penalty(f, torch.zeros(7, 2, dtype=torch.float64), times))  # type: ignore[arg-type]
+
+
+def test_a_straight_course_has_the_least_curvature() -> None:
+    straight = penalty(lambda s: 4 * s - 3)
+    assert straight == pytest.approx(np.log(CURVATURE_UNIT))
+    assert straight < penalty(lambda s: s**2) < penalty(lambda s: 3 * s**2)
+
+
+def test_the_prior_measures_the_second_derivative() -> None:
+    # mu = 5/2 s^2 in two coordinates: |mu_tt|^2 = 2 * 5^2.
+    assert penalty(lambda s: 2.5 * s**2) == pytest.approx(np.log(CURVATURE_UNIT + 50))
+
+
+def test_the_prior_grows_as_a_logarithm_so_that_true_bends_survive() -> None:
+    gain = penalty(lambda s: 1000 * s**2) - penalty(lambda s: 100 * s**2)
+    assert gain == pytest.approx(np.log(100), rel=1e-4)
+
+
+def test_the_prior_fades_with_the_subjects_and_can_be_switched_off() -> None:
+    with_prior, without = (task(replace(CONFIG, smoothness=k)) for k in (6.0, 0.0))
+    batch = with_prior.batch(0)
+    prior = curvature_penalty(with_prior.network.mean.f, batch[0], batch[-1])
+    gap = with_prior.loss(0, *batch) - without.loss(0, *batch)
+    torch.testing.assert_close(gap, 6 / 12 * prior, rtol=1e-4, atol=0)
+
+
+def test_the_held_out_score_waits_for_the_covariance() -> None:
+    job = task()
+    assert job.validate(job.warm) is None
+    score = job.validate(job.warm + 1)
+    assert score is not None
+    assert np.isfinite(score)
+
+
+def test_the_noise_floor_is_given_or_a_share_of_the_size() -> None:
+    cohort = tiny_cohort().correspondence
+    centred = cohort.template - cohort.template.mean(axis=0)
+    radius = np.sqrt((centred**2).sum(-1).mean())
+    assert noise_floor(cohort, CONFIG, spread=1e9) == pytest.approx(0.005 * radius)
+    assert noise_floor(cohort, CONFIG, spread=0.001) == pytest.approx(0.00025)
+    assert noise_floor(cohort, CONFIG, spread=0.0) == pytest.approx(0.005 * radius)
+    assert noise_floor(cohort, replace(CONFIG, noise_floor=0.7), spread=0.001) == 0.7
+
+
+def test_the_floor_follows_the_length_unit() -> None:
+    cohort = tiny_cohort().correspondence
+    big = replace(cohort, points=10 * cohort.points, template=10 * cohort.template)
+    spread = residual_spread(cohort)
+    assert residual_spread(big) == pytest.approx(10 * spread)
+    floors = noise_floor(big, CONFIG, 10 * spread), noise_floor(cohort, CONFIG, spread)
+    assert floors[0] == pytest.approx(10 * floors[1])
+
+
+def test_residual_spread_forgets_a_cubic_course_and_a_point_nobody_has() -> None:
+    cohort = tiny_cohort().correspondence
+    t = cohort.visits.t
+    noise = 0.03 * np.random.default_rng(0).standard_normal(cohort.points.shape)
+    moved = cohort.template + (t**3 - 2 * t)[:, None, None] + noise
+    moved[:, 4] = np.nan
+    found = residual_spread(replace(cohort, points=moved))
+    assert found == pytest.approx(0.03, rel=0.1)
