@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -29,15 +29,20 @@ def _entry(i: int, j: int) -> int:
     return packed_size(i) + j
 
 
-def solve_lower(L: Tensor, r: Tensor) -> Tensor:
-    """L^-1 r by forward substitution; L packed (..., k), r (..., n)."""
-    x: list[Tensor] = []
+def forward_substitution(L: Any, r: Any) -> list[Any]:
+    """Columns of L^-1 r, each (...), for arrays and tensors alike; L packed, r (..., n)."""
+    x: list[Any] = []
     for i in range(r.shape[-1]):
         rest = r[..., i]
         for j in range(i):
             rest = rest - L[..., _entry(i, j)] * x[j]
         x.append(rest / L[..., _entry(i, i)])
-    return torch.stack(x, dim=-1)
+    return x
+
+
+def solve_lower(L: Tensor, r: Tensor) -> Tensor:
+    """L^-1 r by forward substitution; L packed (..., k), r (..., n)."""
+    return torch.stack(forward_substitution(L, r), dim=-1)
 
 
 def multiply_lower(L: Tensor, x: Tensor) -> Tensor:

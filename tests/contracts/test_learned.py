@@ -86,7 +86,7 @@ class TestInverseEncoder(LearnedBattery):
         return [learned(points(5, 2).numpy(), np.linspace(-1, 1, 30).reshape(3, 5, 2))]
 
     def arrays(self, data: Any) -> list[np.ndarray]:
-        return [data.value.numpy(), data.rate.numpy()]
+        return [data.knots, data.cubics]
 
 
 class PRISMBattery(LearnedBattery):
@@ -226,3 +226,11 @@ def test_no_training_age_counts_as_outside() -> None:
         units = replace(inner.units, t_first=first, t_range=last - first)
         moved = replace(model, population=NeuralPopulation(inner.networks, units, inner.config))
         assert not moved.outside_ages(np.array([first, last])).any()
+
+
+def test_a_cohort_without_repeat_visits_is_saved_and_loaded(tmp_path: Path) -> None:
+    learned = fit_tiny(tiny_cohort(visits=1).correspondence)
+    assert learned.calibration.forecast_pairs == 0
+    learned.save(tmp_path / "model")
+    loaded = PRISM.load(tmp_path / "model")
+    assert np.array_equal(loaded.calibration.forecast, learned.calibration.population)

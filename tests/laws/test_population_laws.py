@@ -76,7 +76,7 @@ def test_information_survives_invertible_linear_maps(n, seed, t) -> None:
 def test_temporal_spread_follows_the_time_unit(n, scale, t) -> None:
     for law in (LinearGaussian.example(n), Curved(n)):
         p = points(4, n)
-        for kind in ("mean", "full"):
+        for kind in ("bound", "separated"):
             here = temporal_std(law, p, torch.tensor(t, dtype=torch.float64), kind)
             there = temporal_std(
                 OtherClock(law, scale), p, torch.tensor(scale * t, dtype=torch.float64), kind
@@ -123,8 +123,9 @@ def test_beyond_the_ages_the_mean_runs_straight_and_the_spread_stands(n, seed, a
     close = {"rtol": 1e-4, "atol": 1e-4 * float(mu.abs().max())}
     torch.testing.assert_close(mu[2] - mu[1], mu[1] - mu[0], **close)
     torch.testing.assert_close(mu[1] - mu[0], sign * far * rate.mu_t[0], **close)
-    torch.testing.assert_close(rate.mu_t[1:], rate.mu_t[:1].expand(2, -1, -1))  # the same slope
-    torch.testing.assert_close(rate.field.L[1:], rate.field.L[:1].expand(2, -1, -1))
+    single = {"rtol": 1e-5, "atol": 1e-5}
+    torch.testing.assert_close(rate.mu_t[1:], rate.mu_t[:1].expand(2, -1, -1), **single)
+    torch.testing.assert_close(rate.field.L[1:], rate.field.L[:1].expand(2, -1, -1), **single)
     assert (rate.L_t[1:] == 0).all()
 
 

@@ -12,10 +12,6 @@ from prism.cohort import Correspondence
 from prism.model import PRISM
 from tests.problems.small_cohort import AGES, deformed, mean_shape, small_cohort
 
-straightened = pytest.mark.xfail(
-    reason="with 18 subjects the prior on curvature straightens true growth", strict=True
-)
-
 
 @pytest.fixture(scope="module")
 def rats() -> Correspondence:
@@ -27,7 +23,6 @@ def model(rats: Correspondence) -> PRISM:
     return PRISM.fit(rats, "fast", seed=0, device="cpu")
 
 
-@straightened
 def test_the_mean_follows_the_true_growth(model: PRISM) -> None:
     ages = np.linspace(10, 145, 20)
     found = trajectory(model, ages)
@@ -52,7 +47,6 @@ def test_new_rats_look_about_as_old_as_they_are(model: PRISM) -> None:
     np.testing.assert_array_equal(undated.tau, found.tau)
 
 
-@straightened
 def test_forecasts_are_no_worse_than_the_average_rat(model: PRISM) -> None:
     new = small_cohort(seed=2, subjects=12, first=70).correspondence
     late = new[new.visits.t >= 40]
@@ -71,6 +65,6 @@ def test_normal_rats_pass_and_a_deformed_one_does_not(model: PRISM) -> None:
     assert np.median(normal.p_value) > 0.2
     assert np.mean(normal.p_value < 0.1) < 0.4
     broken = anomaly(model, deformed(new, row=20, landmark=3, by=60.0))
-    assert broken.p_value[20] == broken.p_value.min()
+    assert broken.p_value[20] == broken.p_value.min() < 0.05
     assert broken.score[20] == broken.score.max()
     assert broken.worst[20] == 3

@@ -7,7 +7,7 @@ import torch
 from prism import fisher
 from prism.errors import QueryError
 from prism.fisher import fisher_information, spread_of, temporal_std
-from prism.simulate.starman import StarmanLaw, outline
+from prism.simulate.starman import SPREADS, StarmanLaw, outline
 from tests.problems.linear_gaussian import (
     Curved,
     IsotropicSpread,
@@ -44,6 +44,19 @@ def test_starman_floor_adds_to_the_temporal_variance() -> None:
     np.testing.assert_allclose(found, starman_time_variance(law, p, t), rtol=1e-8)
 
 
+def test_the_separated_spread_of_starman_is_the_true_one_without_the_floor() -> None:
+    law, p = StarmanLaw("global", 0.03), outline(60)
+    t = np.linspace(0, 1, 60)
+    truth = np.asarray(SPREADS["global"][0](t))
+    bound = np.asarray(temporal_std(law, p, t))
+    kept = truth > 0.2 * bound  # elsewhere rounding, and at last LEAST_SHARE, takes over
+    found = np.asarray(temporal_std(law, p, t, kind="separated"))
+    assert kept.sum() > 10
+    np.testing.assert_allclose(found[kept], truth[kept], rtol=1e-6)
+    assert (found >= fisher.LEAST_SHARE * bound * (1 - 1e-12)).all()
+    assert (found <= bound).all()
+
+
 @both
 def test_information_agrees_with_the_matrix_formulas(n: int) -> None:
     law, p = Curved(n), points(20, n)
@@ -61,7 +74,8 @@ def test_information_agrees_with_the_matrix_formulas(n: int) -> None:
 
 def test_time_that_cannot_be_read_is_infinitely_uncertain() -> None:
     p = points(3, 2)
-    assert torch.isinf(temporal_std(IsotropicSpread(2), p, torch.tensor(1.0))).all()
+    for kind in ("bound", "separated"):
+        assert torch.isinf(temporal_std(IsotropicSpread(2), p, torch.tensor(1.0), kind)).all()
     assert np.isinf(np.asarray(spread_of(np.array([0.0, -1e-30])))).all()
     assert np.asarray(spread_of(np.array([0.25]))) == 2.0
 
@@ -81,5 +95,7 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_unknown_kind_is_refused() -> None:
+    with pytest.raises(QueryError, match="kind must be one of"):
+        temporal_std(LinearGaussian.example(2), points(1, 2), torch.tensor(0.0), "full")  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="kind must be one of"):
         fisher_information(LinearGaussian.example(2), points(1, 2), torch.tensor(0.0), "all")  # type: ignore[arg-type]

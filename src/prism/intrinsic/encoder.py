@@ -101,13 +101,13 @@ def _inputs(scales: EncoderScales, p: Tensor, d: Tensor) -> Tensor:
 
 def _measure(table: TimeTable, p: Points, span: tuple[float, float]) -> EncoderScales:
     t = torch.linspace(*span, 33, dtype=torch.float64)[:, None].expand(-1, table.points)
-    mu = table.at(t)[0].mu.reshape(-1, table.n)
+    mu = table.at(t)[0].mu.reshape(-1, table.knots.shape[-1])
     centre = p.mean(axis=0)
     return EncoderScales(
         p_centre=tuple(centre.tolist()),
         p_scale=float(np.abs(p - centre).max()) or 1.0,
         d_centre=tuple(mu.mean(0).tolist()),
-        d_scale=float(mu.std(0).norm() / math.sqrt(table.n)) or 1.0,
+        d_scale=float(mu.std(0).norm() / math.sqrt(table.knots.shape[-1])) or 1.0,
         tau_first=span[0],
         tau_range=span[1] - span[0],
     )

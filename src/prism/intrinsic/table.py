@@ -16,11 +16,12 @@ from torch import Tensor
 
 from prism.errors import QueryError
 from prism.fisher import field_and_rate
-from prism.gaussian import GaussianField, Population, packed_size, solve_lower
+from prism.gaussian import GaussianField, Population, forward_substitution
 from prism.typing import Floats, Points
 
 KNOTS = 65
 CHUNK = 65_536
+MOST_DOUBLE = 20_000  # points tabulated in double precision; more take single
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,15 @@ class TimeTable:
     Attributes:
         first: First knot, in the time unit.
         spacing: Distance of two knots.
-        value: (M, K, n + k) mu and packed L.
-        rate: (M, K, n + k) their time derivatives.
-        n: Space dimension.
+        knots: (M, K, n) mu at the knots.
+        cubics: (M (K - 1), 4, n + k) coefficients of mu and packed L in every interval, lowest
+            power first, in units of the spacing.
     """
 
     first: float
     spacing: float
-    value: Tensor
-    rate: Tensor
-    n: int
+    knots: Floats
+    cubics: Floats
 
     @classmethod
     def of(
@@ -58,46 +58,62 @@ class TimeTable:
                 values.append(torch.cat([moving.field.mu, moving.field.L], dim=-1).cpu())
                 rates.append(torch.cat([moving.mu_t, moving.L_t], dim=-1).cpu())
         spacing = (span[1] - span[0]) / (knots - 1)
-        return cls(span[0], spacing, torch.cat(values), torch.cat(rates), points.shape[-1])
+        value, rate = torch.cat(values).numpy(), spacing * torch.cat(rates).numpy()
+        return cls(span[0], spacing, value[..., : points.shape[-1]], _hermite(value, rate))
 
     @property
     def last(self) -> float:
         """Last knot."""
-        return self.first + self.spacing * (self.value.shape[1] - 1)
+        return self.first + self.spacing * (self.knots.shape[1] - 1)
 
     @property
     def points(self) -> int:
         """Count tabulated points."""
-        return len(self.value)
+        return len(self.knots)
 
     def at(self, t: Tensor) -> tuple[GaussianField, Tensor]:
         """Field and mu_t at times t (N, M), one a shape and point; clamped to the span.
 
         An unknown time (NaN) gives an unknown answer.
         """
-        place = ((t - self.first) / self.spacing).clamp(0, self.value.shape[1] - 1)
-        knot = place.nan_to_num(0.0).long().clamp_max(self.value.shape[1] - 2)
-        u = (place - knot)[..., None]
-        row = torch.arange(self.points) * self.value.shape[1] + knot
-        value, rate = self.value.flatten(0, 1), self.rate.flatten(0, 1) * self.spacing
-        a, b, da, db = value[row], value[row + 1], rate[row], rate[row + 1]
-        # H(u) = a + u [da + u (3 (b - a) - 2 da - db + u (2 (a - b) + da + db))]
-        square, cube = 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db
-        here = a + u * (da + u * (square + u * cube))
-        n = self.n
-        slope = (da + u * (2 * square + 3 * u * cube))[..., :n] / self.spacing
-        return GaussianField(here[..., :n], here[..., n : n + packed_size(n)]), slope
+        mu, L, mu_t = self.read(np.arange(self.points), t.numpy())
+        return GaussianField(torch.from_numpy(mu), torch.from_numpy(L)), torch.from_numpy(mu_t)
 
-    def nearest_knot(self, d: Tensor) -> Tensor:
+    def read(self, point: np.ndarray, t: Floats) -> tuple[Floats, Floats, Floats]:
+        """mu, packed L and mu_t at given points (...) and times (...), clamped to the span."""
+        last = self.knots.shape[1] - 1
+        place = np.clip((t - self.first) / self.spacing, 0, last)
+        knot = np.where(place < last, place, last - 1).astype(np.intp)
+        u = (place - knot)[..., None]
+        cubic = self.cubics[point * last + knot]
+        a, b, c, d = (cubic[..., power, :] for power in range(4))
+        n = self.knots.shape[-1]
+        here = a + u * (b + u * (c + u * d))
+        slope = b[..., :n] + u * (2 * c[..., :n] + 3 * u * d[..., :n])
+        return here[..., :n], here[..., n:], slope / self.spacing
+
+    def nearest_knot(self, d: Floats) -> Floats:
         """Time of the knot whose mean lies nearest to displacement d (N, M, n), (N, M)."""
-        mu = self.value[..., : self.n]  # (M, K, n)
-        best = [
-            (mu.square().sum(-1) - 2 * torch.einsum("mkn,bmn->bmk", mu, rows)).argmin(-1)
-            for rows in d.split(max(1, 4_000_000 // (mu.shape[0] * mu.shape[1])))
-        ]
-        return self.first + self.spacing * torch.cat(best).to(d.dtype)
+        half = 0.5 * np.square(self.knots).sum(-1)
+        best = np.empty(d.shape[:2], dtype=np.intp)
+        rows = max(1, 4_000_000 // half.size)
+        for start in range(0, len(d), rows):
+            part = slice(start, start + rows)
+            best[part] = (half - (self.knots @ d[part, ..., None])[..., 0]).argmin(-1)
+        return self.first + self.spacing * best
 
     def information(self, t: Floats) -> Floats:
         """I_mu at times t (N, M), as an array."""
-        field, mu_t = self.at(torch.as_tensor(t, dtype=torch.float64))
-        return (solve_lower(field.L, mu_t) ** 2).sum(-1).numpy()
+        _, L, mu_t = self.read(np.arange(self.points), t)
+        return sum(column**2 for column in forward_substitution(L, mu_t))  # type: ignore[return-value]
+
+
+def _hermite(value: Floats, rate: Floats) -> Floats:
+    """Cubics (M (K - 1), 4, c) through values and rates (M, K, c) at the ends of each interval.
+
+    H(u) = a + u da + u^2 (3 (b - a) - 2 da - db) + u^3 (2 (a - b) + da + db)
+    """
+    a, b, da, db = value[:, :-1], value[:, 1:], rate[:, :-1], rate[:, 1:]
+    powers = [a, da, 3 * (b - a) - 2 * da - db, 2 * (a - b) + da + db]
+    cubics = np.stack(powers, axis=-2).reshape(-1, 4, value.shape[-1])
+    return cubics if len(value) <= MOST_DOUBLE else cubics.astype(np.float32)

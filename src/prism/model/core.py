@@ -113,7 +113,7 @@ class PRISM:
         runtime = Runtime(device, precision, folder, resume, progress)
         check_trainable(correspondence)
         fitting, held_out = _split(correspondence, chosen.held_out, seed)
-        facts = {"seed": seed, "preset": preset, "config": _plain(chosen)}
+        facts = {"seed": seed, "preset": preset, "precision": precision, "config": _plain(chosen)}
         data = (correspondence.points, correspondence.template, correspondence.visits.t)
         key = fingerprint(*data, correspondence.visits.subject, facts)
         population, population_log = fit_population(fitting, held_out, chosen, seed, runtime, key)
@@ -212,13 +212,17 @@ class PRISM:
                 f"the model {len(self.template)}.",
                 "Bring the cohort into correspondence with the model's template first.",
             )
-        if self.time_unit and cohort.time_unit and cohort.time_unit != self.time_unit:
-            raise ModelError(
-                f"cohort {cohort.name!r} counts time in {cohort.time_unit}, "
-                f"the model in {self.time_unit}.",
-                f"Write the cohort's times in {self.time_unit}.",
-            )
+        self._check_unit("time", self.time_unit, cohort.time_unit, cohort.name)
+        self._check_unit("length", self.length_unit, cohort.length_unit, cohort.name)
         return cohort.points - self.template
+
+    @staticmethod
+    def _check_unit(kind: str, own: str, other: str, cohort: str) -> None:
+        if own and other and own != other:
+            raise ModelError(
+                f"cohort {cohort!r} measures {kind} in {other}, the model in {own}.",
+                f"Write the cohort's {kind}s in {own}, and say so in cohort.toml.",
+            )
 
     def outside_ages(self, t: Times) -> np.ndarray:
         """True where a time lies outside the training ages."""

@@ -69,7 +69,7 @@ def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
     if model.cells is not None:
         arrays["cells"] = model.cells
-    return {name: torch.as_tensor(np.ascontiguousarray(value)) for name, value in arrays.items()}
+    return {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
 
 
 def load_model(path: Path) -> PRISM:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.applications import evaluate
+from prism.applications import evaluate, intrinsic_time
 from prism.model import PRISM
 from prism.simulate.study import Study
 from tests.problems.tiny import cohort_in_space, tiny_cohort
@@ -17,6 +17,9 @@ def test_with_a_truth_everything_is_measured(tiny_model: PRISM, tiny_study: Stud
     assert found["trajectory"]["failures"] == 0
     assert found["trajectory"]["ratio_to_oracle"] > 0
     assert found["time"]["against"] == "true intrinsic time"
+    tau = intrinsic_time(tiny_model, tiny_study.correspondence).tau
+    error = np.abs(tau - tiny_study.truth.tau_global).mean()
+    assert found["time"]["tau"]["mae"] == pytest.approx(error)
     assert set(found["sigma_tau"]) == {"arm", "leg"}
     assert found["prediction"]["paper"]["cd_x100"] > 0
     assert 0 <= found["anomaly"]["flagged_at_0.1"] <= 1
@@ -25,6 +28,9 @@ def test_with_a_truth_everything_is_measured(tiny_model: PRISM, tiny_study: Stud
 def test_without_a_truth_age_is_the_yardstick(tiny_model: PRISM, tiny_study: Study) -> None:
     found = evaluate(tiny_model, tiny_study.correspondence, emd=False)
     assert found["time"]["against"] == "chronological age"
+    visits = tiny_study.correspondence.visits
+    tau = intrinsic_time(tiny_model, tiny_study.correspondence).tau
+    assert found["time"]["tau"]["mae"] == pytest.approx(np.abs(tau - visits.t).mean())
     assert "sigma_tau" not in found
     shares = found["coverage"]["displacement"]
     assert list(shares.values()) == sorted(shares.values())
@@ -63,6 +69,7 @@ def test_missing_points_and_unknown_ages_do_not_stop_it(tiny_model: PRISM) -> No
     t[::3] = np.nan
     found = evaluate(tiny_model, replace(cohort, visits=replace(cohort.visits, t=t)), emd=False)
     assert found["trajectory"]["shapes"] == np.isfinite(t).sum()
+    assert found["trajectory"]["failures"] == 0
 
 
 def test_one_visit_a_subject_has_no_forecast(tiny_model: PRISM) -> None:

@@ -65,6 +65,9 @@ def test_ages_asked_for_are_given_to_every_subject(tiny_model: PRISM, tiny_study
     assert len(found.points) == 2 * 12
     np.testing.assert_array_equal(found.t1, np.tile(ages, 12))
     np.testing.assert_array_equal(found.extrapolated, found.t1 == 3.0)
+    visits = tiny_study.correspondence.visits
+    earliest = [visits.t[visits.subject == name].min() for name in found.subject]
+    np.testing.assert_array_equal(found.t0, earliest)
 
 
 def test_visits_without_an_age_start_no_forecast(tiny_model: PRISM, tiny_study: Study) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from prism.applications import intrinsic_time
+from prism.applications.times import overall_spread
 from prism.errors import ModelError
 from prism.model import PRISM
 from prism.simulate.study import Study
@@ -80,8 +81,21 @@ def test_a_cohort_that_does_not_fit_is_refused(tiny_model: PRISM, tiny_study: St
     flat = tiny_study.correspondence
     with pytest.raises(ModelError, match="is 3D, the model is 2D"):
         intrinsic_time(tiny_model, cohort_in_space())
-    with pytest.raises(ModelError, match="counts time in years"):
+    with pytest.raises(ModelError, match="measures time in years"):
         intrinsic_time(tiny_model, replace(flat, time_unit="years"))
+    with pytest.raises(ModelError, match="measures length in mm"):
+        intrinsic_time(tiny_model, replace(flat, length_unit="mm"))
     fewer = replace(flat, points=flat.points[:, :20], template=flat.template[:20], cells=None)
     with pytest.raises(ModelError, match="20 points a shape, the model 24"):
         intrinsic_time(tiny_model, fewer)
+
+
+def test_the_clock_itself_is_known_only_from_its_subjects(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    found = intrinsic_time(tiny_model, cohort)
+    spread = overall_spread(tiny_model, np.clip(found.tau, *tiny_model.ages))
+    assert (found.tau_se >= spread / np.sqrt(tiny_model.subjects)).all()
+    many = replace(tiny_model, provenance={**tiny_model.provenance, "subjects": 10**8})
+    assert (intrinsic_time(many, cohort).tau_se < found.tau_se).all()

@@ -136,7 +136,7 @@ def test_the_prior_fades_with_the_subjects_and_can_be_switched_off() -> None:
     batch = with_prior.batch(0)
     prior = curvature_penalty(with_prior.network.mean.f, batch[0], batch[-1])
     gap = with_prior.loss(0, *batch) - without.loss(0, *batch)
-    torch.testing.assert_close(gap, 6 / 12 * prior, rtol=1e-4, atol=0)
+    torch.testing.assert_close(gap, 6 / 12**0.5 * prior, rtol=1e-4, atol=0)
 
 
 def test_the_held_out_score_waits_for_the_covariance() -> None:
