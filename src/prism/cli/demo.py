@@ -12,7 +12,7 @@ import typer
 from prism.cli import anomaly, evaluate, fit, predict, report, simulate, time, trajectory
 from prism.cli._common import say
 
-SUBJECTS, TEST_SUBJECTS, NOISE = 150, 40, 0.02
+SUBJECTS, TEST_SUBJECTS, NOISE = 150, 40, 0.005
 AGES = "0.05,0.25,0.5,0.75,0.95"
 
 
