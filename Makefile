@@ -4,13 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test slow lint format bench clean
+.PHONY: help setup demo test slow lint types format bench clean
 
 help:
 	@echo "make demo    simulate, fit, analyse and report on an embedded cohort"
 	@echo "make test    run the tests"
 	@echo "make slow    run the long checks"
-	@echo "make lint    style and types, as pre-commit runs them"
+	@echo "make lint    style; make types checks types; pre-commit runs both"
 	@echo "make bench   benchmarks, each beside its naive version"
 
 $(READY): pyproject.toml constraints.txt
@@ -32,6 +32,8 @@ slow: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/pyright
 
 format: $(READY)

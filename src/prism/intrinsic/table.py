@@ -39,7 +39,7 @@ class TimeTable:
     first: float
     spacing: float
     knots: Floats
-    cubics: Floats
+    cubics: np.ndarray
 
     @classmethod
     def of(
@@ -100,7 +100,7 @@ class TimeTable:
         for start in range(0, len(d), rows):
             part = slice(start, start + rows)
             best[part] = (half - (self.knots @ d[part, ..., None])[..., 0]).argmin(-1)
-        return self.first + self.spacing * best
+        return np.asarray(self.first + self.spacing * best, dtype=np.float64)
 
     def information(self, t: Floats) -> Floats:
         """I_mu at times t (N, M), as an array."""
@@ -108,7 +108,7 @@ class TimeTable:
         return sum(column**2 for column in forward_substitution(L, mu_t))  # type: ignore[return-value]
 
 
-def _hermite(value: Floats, rate: Floats) -> Floats:
+def _hermite(value: Floats, rate: Floats) -> np.ndarray:
     """Cubics (M (K - 1), 4, c) through values and rates (M, K, c) at the ends of each interval.
 
     H(u) = a + u da + u^2 (3 (b - a) - 2 da - db) + u^3 (2 (a - b) + da + db)
