@@ -20,7 +20,8 @@ from prism.typing import Floats, Shapes, Times
 
 ITERATIONS = 25
 TOLERANCE = 1e-6  # of the span; scoring converges so fast that the error left is far smaller
-REACH = 0.08
+REACH = 0.08  # most of the span in one step
+BLOCK = 32_768  # points worked on at once
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,17 @@ def mle_time(table: TimeTable, d: Shapes) -> PointTimes:
         table: The population at the M template points.
         d: (N, M, n) displacements; NaN where missing.
     """
+    parts = [_point_times(table, d[rows]) for rows in _blocks(table, len(d))]
+    return PointTimes(*(np.concatenate([getattr(x, k) for x in parts]) for k in vars(parts[0])))
+
+
+def _blocks(table: TimeTable, shapes: int) -> list[slice]:
+    """Runs of shapes small enough for their points to stay near the processor."""
+    size = max(1, BLOCK // table.points)
+    return [slice(start, start + size) for start in range(0, max(shapes, 1), size)]
+
+
+def _point_times(table: TimeTable, d: Shapes) -> PointTimes:
     seen = ~np.isnan(d[..., 0])
     shift = np.nan_to_num(d)
     tau, shift = table.nearest_knot(shift).ravel(), shift.reshape(-1, d.shape[-1])
@@ -97,6 +109,11 @@ def joint_mle_time(table: TimeTable, d: Shapes) -> JointTimes:
     points agree on tau, not how far people differ. With two effective points or fewer they cannot
     be asked, and it is the model's (sum_p I)^-1/2. Points count as independent given tau.
     """
+    parts = [_joint_times(table, d[rows]) for rows in _blocks(table, len(d))]
+    return JointTimes(*(np.concatenate([getattr(x, k) for x in parts]) for k in vars(parts[0])))
+
+
+def _joint_times(table: TimeTable, d: Shapes) -> JointTimes:
     seen, shift = ~np.isnan(d[..., 0]), np.nan_to_num(d)
     tau, span = _nearest_common_knot(table, shift, seen), table.last - table.first
     drift, info = _seen_score(table, tau, shift, seen)

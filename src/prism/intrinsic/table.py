@@ -20,7 +20,7 @@ from prism.gaussian import GaussianField, Population, forward_substitution
 from prism.typing import Floats, Points
 
 KNOTS = 65
-CHUNK = 65_536
+CHUNK = 65_536  # evaluations at once
 MOST_DOUBLE = 20_000  # points tabulated in double precision; more take single
 
 
@@ -80,7 +80,15 @@ class TimeTable:
         return GaussianField(torch.from_numpy(mu), torch.from_numpy(L)), torch.from_numpy(mu_t)
 
     def read(self, point: np.ndarray, t: Floats) -> tuple[Floats, Floats, Floats]:
-        """mu, packed L and mu_t at given points (...) and times (...), clamped to the span."""
+        """mu, packed L and mu_t at given points (...) and times (...), clamped to the span.
+
+        Many shapes at once (N, M) are worked through in runs, so that memory stays small.
+        """
+        if t.ndim == 2 and t.size > CHUNK and len(t) > 1:
+            size = max(1, CHUNK // t.shape[1])
+            parts = [self.read(point, t[row : row + size]) for row in range(0, len(t), size)]
+            mu, L, mu_t = (np.concatenate(kind) for kind in zip(*parts, strict=True))
+            return mu, L, mu_t
         last = self.knots.shape[1] - 1
         place = np.clip((t - self.first) / self.spacing, 0, last)
         knot = np.where(place < last, place, last - 1).astype(np.intp)

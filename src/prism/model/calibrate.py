@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,8 @@ def calibrate(model: PRISM, fitting: Correspondence, held_out: Correspondence) -
     """Measure interval factors on the whole cohort and anomaly scores on held-out subjects."""
     from prism.model.core import Calibration
 
-    both = _thin(_join(fitting, held_out), MOST_VALUES // fitting.template.size)
+    share = min(1.0, MOST_VALUES / fitting.template.size / (len(fitting) + len(held_out)))
+    both = _join(*(_thin(part, math.ceil(share * len(part))) for part in (fitting, held_out)))
     unseen = np.isin(both.visits.subject, held_out.visits.subjects)
     u = standardised(model, both)
     inflation = inflation_of(u, both.visits.subject, unseen)

@@ -24,6 +24,7 @@ HELD_OUT_EVALUATIONS = 65_536
 CURVATURE_TIMES, CURVATURE_POINTS, CURVATURE_STEP = 8, 128, 0.06
 CURVATURE_UNIT = 0.1
 FEWEST_SUBJECTS = 3
+MOST_VALUES = 10_000_000
 
 
 def masked_mean(value: Tensor, seen: Tensor) -> Tensor:
@@ -150,6 +151,14 @@ def _thin(data: tuple[Tensor, Tensor, Tensor], points: int) -> tuple[Tensor, Ten
     return data[0][keep], data[1][keep], data[2][keep]
 
 
+def _representative(cohort: Correspondence) -> Correspondence:
+    """Evenly chosen shapes, few enough to measure scales on without copying a large cohort."""
+    most = max(64, MOST_VALUES // cohort.template.size)
+    if len(cohort) <= most:
+        return cohort
+    return cohort[np.linspace(0, len(cohort) - 1, most).round().astype(int)]
+
+
 def residual_spread(cohort: Correspondence) -> float:
     """Rms deviation of the shapes from a cubic in time at every point, in the length unit."""
     s = (cohort.visits.t - cohort.visits.t.mean()) / np.ptp(cohort.visits.t)
@@ -228,14 +237,15 @@ def fit_population(
     """Train the population on some subjects, with the likelihood of others as the judge."""
     check_varied(fitting)
     device = choose_device(runtime.device)
-    units = Units.of(fitting.template, fitting.displacements, fitting.visits.t)
-    spread = residual_spread(fitting)
+    some = _representative(fitting)
+    units = Units.of(fitting.template, some.displacements, fitting.visits.t)
+    spread = residual_spread(some)
     floor = noise_floor(fitting, config, spread)
     log.info("noise floor %.4g %s, residual spread %.4g", floor, fitting.length_unit, spread)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         networks = FieldNetworks(fitting.dimension, config, floor / units.displacement)
-        offset = np.nanmean(fitting.displacements, axis=(0, 1)) / units.displacement
+        offset = np.nanmean(some.displacements, axis=(0, 1)) / units.displacement
         networks.start_at(torch.as_tensor(offset, dtype=torch.float32), spread / units.displacement)
     task = PopulationTask(networks, units, config, fitting, held_out, seed, device)
     loop = LoopConfig(config.steps, config.learning_rate, patience=config.patience)
