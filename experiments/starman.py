@@ -1,4 +1,6 @@
-"""Accuracy of the default preset on Starman cohorts: python experiments/starman.py [OUT.json]
+"""Accuracy of the default preset on Starman cohorts.
+
+Run: python experiments/starman.py [OUT.json]
 
 Trains on 1000 subjects, tests on 200 others, three seeds of each kind, and prints one row a fit.
 """
