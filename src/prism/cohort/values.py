@@ -11,6 +11,7 @@ import numpy as np
 
 from prism.cohort import checks
 from prism.errors import CohortError
+from prism.runs import fingerprint
 from prism.typing import Cells, Floats, Points, Shapes, Strings, Times
 
 Index = int | slice | np.ndarray
@@ -123,6 +124,11 @@ class Correspondence:
     def displacements(self) -> Shapes:
         """Displacements d = y - p of every shape, (N, M, n)."""
         return self.points - self.template
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits of shapes, template and times: the same data, the same digits."""
+        return fingerprint(self.points, self.template, self.visits.t)
 
     @property
     def observed(self) -> np.ndarray:

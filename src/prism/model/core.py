@@ -114,8 +114,7 @@ class PRISM:
         check_trainable(correspondence)
         fitting, held_out = _split(correspondence, chosen.held_out, seed)
         facts = {"seed": seed, "preset": preset, "precision": precision, "config": _plain(chosen)}
-        data = (correspondence.points, correspondence.template, correspondence.visits.t)
-        key = fingerprint(*data, correspondence.visits.subject, facts)
+        key = fingerprint(correspondence.fingerprint, correspondence.visits.subject, facts)
         population, population_log = fit_population(fitting, held_out, chosen, seed, runtime, key)
         population.networks.cpu()
         encoder, encoder_log = _fit_encoder(
@@ -133,7 +132,7 @@ class PRISM:
             provenance(
                 **facts,
                 torch=torch.__version__,
-                data=fingerprint(*data),
+                data=correspondence.fingerprint,
                 subjects=len(correspondence.visits.subjects),
                 shapes=len(correspondence),
                 held_out_subjects=len(held_out.visits.subjects),

@@ -13,7 +13,6 @@ from prism.report.bands import age_grid
 from prism.report.plates import Findings, Plate
 from prism.report.style import bare_age, real_unit
 from prism.report.tables import MOST_ROWS, evaluation_rows, key_numbers, visit_rows
-from prism.runs import fingerprint
 
 TEMPLATE = "template.html.j2"
 
@@ -116,10 +115,9 @@ def provenance_rows(found: Findings) -> list[tuple[str, str]]:
     facts = dict(found.model.provenance)
     config = facts.pop("config", {})
     cohort = found.cohort
-    data = fingerprint(cohort.points, cohort.template, cohort.visits.t)
     return [
         ("report written by", f"prism {__version__}"),
-        ("visits in this report", f"{cohort.name}, fingerprint {data}"),
+        ("visits in this report", f"{cohort.name}, fingerprint {cohort.fingerprint}"),
         *((f"model: {name}", str(value)) for name, value in facts.items()),
         ("model: config", ", ".join(f"{k} = {v}" for k, v in config.items())),
     ]

@@ -13,7 +13,7 @@ from prism.model import PRISM
 from prism.report.page import Evaluation, render_page
 from prism.report.plates import Findings, draw_plates
 from prism.report.style import png
-from prism.runs import fingerprint, fresh_folder
+from prism.runs import fresh_folder
 
 MARK = "report.html"
 MOST_VISITS = 600
@@ -109,7 +109,6 @@ def _seen(model: PRISM, cohort: Correspondence, split: bool) -> str:
     """Say whether the model may have been trained on what it is measured on."""
     if split:
         return "in the test split"
-    data = fingerprint(cohort.points, cohort.template, cohort.visits.t)
-    if data == model.provenance.get("data"):
+    if cohort.fingerprint == model.provenance.get("data"):
         return "that the model was trained on, so the numbers flatter it"
     return "in this cohort; if the model was trained on some of them, the numbers flatter it"
