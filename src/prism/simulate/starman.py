@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from prism.cohort import Correspondence, Truth, Visits
+from prism.cohort import Correspondence, Truth
 from prism.errors import QueryError
-from prism.simulate.clock import LogisticSpread, draw_visits, intrinsic_time
+from prism.simulate._door import require
+from prism.simulate.clock import (
+    LogisticSpread,
+    draw_visits,
+    drifting,
+    intrinsic_time,
+    visits_table,
+)
 from prism.simulate.study import Study
 from prism.typing import ArrayLike, Floats, Points
 
@@ -31,6 +38,7 @@ _HALF_OUTLINE = np.array([
     [0.32, -0.88], [0.00, -0.62],
 ])  # fmt: skip
 _TIPS = np.array([[1.68, 0.64], [-1.68, 0.64], [1.04, -1.80], [-1.04, -1.80]])
+_NECK = 1.0  # the head lies above
 _DIRECTIONS = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
 _LIMBS = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])  # of each region
 _GLOBAL = LogisticSpread(0.01, 0.20, 0.88, 0.12)
@@ -38,6 +46,10 @@ SPREADS: dict[str, tuple[LogisticSpread, LogisticSpread]] = {
     "global": (_GLOBAL, _GLOBAL),
     "local": (LogisticSpread(0.01, 0.15, 0.30, 0.10), _GLOBAL),
 }
+# Traits: three plane waves, each a cosine and a sine field along one axis, 60 degrees apart.
+_AXIS_ANGLES = np.radians([0.0, 60.0, 120.0])
+_WAVE_ANGLES = np.radians([30.0, 100.0, 165.0])
+_WAVELENGTHS = np.array([2.5, 3.0, 3.5])
 
 
 def outline(resolution: int = 100) -> Points:
@@ -54,6 +66,14 @@ def outline(resolution: int = 100) -> Points:
     return np.stack([np.interp(at, arc, closed[:, i]) for i in range(2)], axis=-1)
 
 
+def regions(template: Points) -> dict[str, np.ndarray]:
+    """Points of both arms, both legs and the head: hands and feet as far as the tips pull."""
+    away = np.linalg.norm(template[:, None] - _TIPS, axis=-1)  # (M, 4)
+    near = away <= np.maximum(RBF_WIDTH, away.min(axis=0))
+    limbs = {name: np.flatnonzero(near @ limb) for name, limb in zip(REGIONS, _LIMBS, strict=True)}
+    return limbs | {"head": np.flatnonzero(template[:, 1] > _NECK)}
+
+
 def growth_directions(p: ArrayLike) -> ArrayLike:
     """[Eq. starman-rbf] w_r(p) = sum over limbs i of region r of rbf_i(p) v_i, (..., R, 2).
 
@@ -65,16 +85,31 @@ def growth_directions(p: ArrayLike) -> ArrayLike:
     return like(_LIMBS) @ pull
 
 
+def trait_fields(p: Points) -> Floats:
+    """Six smooth displacement fields f_j over the outline, (M, 6, 2); p (M, 2).
+
+    f = sqrt(2/3) u_i cos(k_i p) and sqrt(2/3) u_i sin(k_i p). A cosine and its sine have one
+    variance everywhere and the u_i u_i' of three axes sum to 3/2, so sum_j f_j f_j' = 1 at
+    every p: with independent unit amplitudes each coordinate has variance 1.
+    """
+    u = np.stack([np.cos(_AXIS_ANGLES), np.sin(_AXIS_ANGLES)], axis=-1)  # (3, 2)
+    k = np.stack([np.cos(_WAVE_ANGLES), np.sin(_WAVE_ANGLES)]) * 2 * np.pi / _WAVELENGTHS  # (2, 3)
+    phase = p @ k
+    waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=-1)  # (M, 6)
+    return np.sqrt(2 / 3) * waves[..., None] * np.concatenate([u, u])
+
+
 @dataclass(frozen=True)
 class StarmanLaw:
     """The exact population of a Starman cohort, a `Population`.
 
-    d = sum_r tau_r w_r(p) + noise with tau_r = t + z sigma_r(t), hence
-    mu = t sum_r w_r and Sigma = v v' + noise^2 1 with v = sum_r sigma_r(t) w_r(p).
+    d = sum_r tau_r w_r(p) + traits sum_j a_j f_j(p) + noise with tau_r = t + z sigma_r(t), hence
+    mu = t sum_r w_r and Sigma = v v' + (traits^2 + noise^2) 1 with v = sum_r sigma_r(t) w_r(p).
     """
 
     kind: Kind
     noise: float
+    traits: float = 0.0
 
     def __call__(self, p: Tensor, t: Tensor) -> GaussianField:
         """Return N(mu, Sigma) at template points p (..., 2) and times t (...)."""
@@ -86,7 +121,8 @@ class StarmanLaw:
         mu = t[..., None] * w.sum(-2)
         pace = torch.stack([torch.as_tensor(s(t)) for s in SPREADS[self.kind]], dim=-1)
         v = (pace[..., None] * w).sum(-2)
-        Sigma = v[..., :, None] * v[..., None, :] + self.noise**2 * torch.eye(2).to(p)
+        rest = self.noise**2 + self.traits**2
+        Sigma = v[..., :, None] * v[..., None, :] + rest * torch.eye(2).to(p)
         return GaussianField.from_covariance(mu, Sigma)
 
 
@@ -99,6 +135,8 @@ def starman(
     resolution: int = 100,
     test_subjects: int = 0,
     visits: int = 9,
+    traits: float = 0.0,
+    drift: float = 0.0,
 ) -> Study:
     """Simulate a Starman cohort with its truth.
 
@@ -111,39 +149,45 @@ def starman(
         resolution: Vertices of the outline.
         test_subjects: Further subjects, marked "test" in the column `split`.
         visits: Most visits a subject; each subject has 1 to `visits`.
+        traits: Standard deviation, on every coordinate, of smooth displacements that a subject
+            keeps over its visits and that have nothing to do with age.
+        drift: Rate at which a subject's tempo z forgets itself: z at two visits correlates by
+            exp(-drift |dt|). 0 keeps z for life.
     """
-    _check(kind, subjects, noise, missing, resolution, test_subjects, visits)
+    _check(kind, subjects, noise, missing, resolution, test_subjects, visits, traits, drift)
     rng = np.random.default_rng(seed)
+    tempo_rng, trait_rng = rng.spawn(2)  # their own streams: the other draws stay as they are
     owner, t, z = draw_visits(subjects + test_subjects, visits, rng)
+    z = drifting(owner, t, z, drift, tempo_rng)
     template = outline(resolution)
     w = np.asarray(growth_directions(template))
     tau = np.stack([intrinsic_time(t, z, spread) for spread in SPREADS[kind]], axis=-1)
-    clean = template + np.einsum("nr,mrk->nmk", tau, w)
+    clean = (
+        template + np.einsum("nr,mrk->nmk", tau, w) + _traits(owner, template, traits, trait_rng)
+    )
     points = clean + noise * rng.standard_normal(clean.shape)
     points[_gaps(len(points), resolution, missing, rng)] = np.nan
     return Study(
         correspondence=Correspondence(
             points,
-            _visits_table(owner, t, subjects),
+            visits_table(owner, t, {"split": np.where(owner < subjects, "train", "test")}),
             template=template,
             cells=np.stack([np.arange(resolution), np.roll(np.arange(resolution), -1)], axis=1),
             time_unit="units",
             length_unit="units",
             name=f"starman-{kind}",
+            regions=regions(template),
         ),
         truth=_truth(kind, template, w, tau, clean),
-        law=StarmanLaw(kind, max(noise, 1e-6)),
+        law=StarmanLaw(kind, max(noise, 1e-6), traits),
     )
 
 
-def _visits_table(owner: np.ndarray, t: Floats, subjects: int) -> Visits:
-    first = np.searchsorted(owner, owner)
-    return Visits(
-        subject=np.array([f"s{i:04d}" for i in owner]),
-        visit=np.array([f"v{i + 1}" for i in np.arange(len(owner)) - first]),
-        t=t,
-        columns={"split": np.where(owner < subjects, "train", "test")},
-    )
+def _traits(owner: np.ndarray, template: Points, traits: float, rng: np.random.Generator) -> Floats:
+    """(N, M, 2) lasting displacements of each visit's subject."""
+    fields = trait_fields(template)
+    amplitude = traits * rng.standard_normal((owner.max() + 1, fields.shape[1]))
+    return np.einsum("nj,mjk->nmk", amplitude[owner], fields)
 
 
 def _truth(kind: Kind, template: Points, w: Floats, tau: Floats, clean: Floats) -> Truth:
@@ -174,6 +218,8 @@ def _check(
     resolution: int,
     test_subjects: int,
     visits: int,
+    traits: float,
+    drift: float,
 ) -> None:
     if kind not in SPREADS:
         raise QueryError(f"kind must be 'global' or 'local'. Got {kind!r}.", "Choose one of them.")
@@ -184,7 +230,7 @@ def _check(
         "resolution": (resolution, resolution >= 16, "at least 16"),
         "test_subjects": (test_subjects, test_subjects >= 0, "zero or more"),
         "visits": (visits, visits >= 1, "at least 1"),
+        "traits": (traits, 0 <= traits < np.inf, "zero or more"),
+        "drift": (drift, 0 <= drift < np.inf, "zero or more"),
     }
-    for name, (value, holds, rule) in rules.items():
-        if not holds:
-            raise QueryError(f"{name} must be {rule}. Got {value}.", f"Change {name}.")
+    require(rules)

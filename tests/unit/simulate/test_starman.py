@@ -6,8 +6,15 @@ import torch
 
 from prism.errors import QueryError
 from prism.simulate import starman
-from prism.simulate.clock import LogisticSpread, draw_visits, intrinsic_time
-from prism.simulate.starman import _TIPS, SPREADS, StarmanLaw, growth_directions, outline
+from prism.simulate.clock import LogisticSpread, draw_visits, drifting, intrinsic_time
+from prism.simulate.starman import (
+    _TIPS,
+    SPREADS,
+    StarmanLaw,
+    growth_directions,
+    outline,
+    trait_fields,
+)
 
 
 def test_each_tip_moves_at_unit_speed_along_its_own_direction() -> None:
@@ -113,8 +120,101 @@ def test_splits_hold_the_subjects_asked_for() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"kind": "both"}, {"subjects": 0}, {"noise": -1.0}, {"missing": 1.0}, {"resolution": 3}],
+    [
+        {"kind": "both"},
+        {"subjects": 0},
+        {"noise": -1.0},
+        {"missing": 1.0},
+        {"resolution": 3},
+        {"traits": -0.1},
+        {"traits": np.inf},
+        {"drift": -1.0},
+        {"drift": np.nan},
+    ],
 )
 def test_impossible_wishes_are_refused(wrong: dict) -> None:
     with pytest.raises(QueryError, match=f"{next(iter(wrong))} must be"):
         starman(**wrong)
+
+
+def test_trait_fields_have_unit_variance_everywhere_and_are_smooth() -> None:
+    p = outline(200)
+    fields = trait_fields(p)
+    np.testing.assert_allclose(
+        np.einsum("mjk,mjl->mkl", fields, fields),
+        np.broadcast_to(np.eye(2), (200, 2, 2)),
+        atol=1e-12,
+    )
+    step = np.linalg.norm(np.diff(p, axis=0), axis=1)
+    slope = np.linalg.norm(np.diff(fields, axis=0), axis=(1, 2)) / step
+    assert slope.max() < 4  # of the order of 2 pi / wavelength
+
+
+def test_traits_last_over_visits_and_leave_age_alone() -> None:
+    plain, with_traits = (starman(subjects=300, seed=4, noise=0.01, traits=x) for x in (0.0, 0.2))
+    visits = with_traits.correspondence.visits
+    np.testing.assert_array_equal(visits.t, plain.correspondence.visits.t)
+    np.testing.assert_array_equal(with_traits.truth.tau, plain.truth.tau)
+    np.testing.assert_array_equal(with_traits.truth.mean, plain.truth.mean)
+    extra = with_traits.truth.clean - plain.truth.clean
+    seen = with_traits.correspondence.points - plain.correspondence.points
+    np.testing.assert_allclose(seen, extra, atol=1e-12)
+    first = np.array([np.flatnonzero(visits.subject == name)[0] for name in visits.subjects])
+    assert extra[first].std() == pytest.approx(0.2, rel=0.1)
+    for name, row in zip(visits.subjects, first, strict=True):
+        mine = extra[visits.subject == name]
+        np.testing.assert_allclose(mine, mine * 0 + extra[row], atol=1e-12)
+
+
+def test_the_truth_is_the_law_with_traits_and_drift() -> None:
+    study = starman(
+        "local", subjects=4000, seed=0, noise=0.02, visits=2, resolution=16, traits=0.1, drift=2.0
+    )
+    p = torch.as_tensor(study.correspondence.template)
+    law = study.law(p, torch.as_tensor(study.correspondence.visits.t)[:, None])
+    white = law.whiten(torch.as_tensor(study.correspondence.displacements))
+    np.testing.assert_allclose(white.mean(0), 0, atol=0.06)
+    np.testing.assert_allclose(white.var(0), 1, atol=0.1)
+
+
+@pytest.mark.parametrize("more", [{}, {"traits": 0.2, "drift": 3.0}])
+def test_further_options_leave_the_other_draws_as_they_are(more: dict) -> None:
+    study = starman(subjects=8, seed=6, noise=0.1, **more)
+    rng = np.random.default_rng(6)
+    _, t, z = draw_visits(8, 9, rng)
+    np.testing.assert_array_equal(study.correspondence.visits.t, t)
+    noise = rng.standard_normal(study.truth.clean.shape)
+    np.testing.assert_array_equal(study.correspondence.points, study.truth.clean + 0.1 * noise)
+    if not more:
+        w = np.asarray(growth_directions(outline(100)))
+        tau = np.stack([intrinsic_time(t, z, spread) for spread in SPREADS["global"]], axis=-1)
+        clean = outline(100) + np.einsum("nr,mrk->nmk", tau, w)
+        np.testing.assert_array_equal(study.truth.clean, clean)
+
+
+def test_a_tempo_without_drift_stays_as_it_is() -> None:
+    rng = np.random.default_rng(0)
+    owner, t, z = draw_visits(50, 9, rng)
+    np.testing.assert_array_equal(drifting(owner, t, z, 0.0, rng), z)
+
+
+def test_drifting_tempo_correlates_by_the_exponential_of_the_gap() -> None:
+    count, gaps, drift = 40_000, np.array([0.0, 0.1, 0.4]), 3.0
+    rng = np.random.default_rng(0)
+    owner, t = np.repeat(np.arange(count), 3), np.tile(0.2 + gaps, count)
+    start = np.repeat(rng.standard_normal(count), 3)
+    z = drifting(owner, t, start, drift, rng).reshape(count, 3)
+    np.testing.assert_array_equal(z[:, 0], start[::3])
+    expected = np.exp(-drift * np.abs(gaps[:, None] - gaps))
+    np.testing.assert_allclose(np.cov(z.T), expected, atol=0.025)
+
+
+def test_drift_moves_tau_and_nothing_else() -> None:
+    plain, drifted = (starman(subjects=40, seed=5, traits=0.1, drift=x) for x in (0.0, 4.0))
+    np.testing.assert_array_equal(plain.correspondence.visits.t, drifted.correspondence.visits.t)
+    visits, w = plain.correspondence.visits, np.asarray(growth_directions(outline(100)))
+    first = np.array([np.flatnonzero(visits.subject == name)[0] for name in visits.subjects])
+    np.testing.assert_allclose(plain.truth.tau[first], drifted.truth.tau[first])
+    assert not np.allclose(plain.truth.tau, drifted.truth.tau)
+    moved = np.einsum("nr,mrk->nmk", drifted.truth.tau - plain.truth.tau, w)
+    np.testing.assert_allclose(drifted.truth.clean - plain.truth.clean, moved, atol=1e-12)

@@ -1,0 +1,7 @@
+"""Plain competitors: what a neural model must beat before anyone needs it."""
+
+from prism.baselines.pca_ridge import PCARidge
+from prism.baselines.ppca import PPCAScore
+from prism.baselines.spline import PointwiseSpline
+
+__all__ = ["PCARidge", "PPCAScore", "PointwiseSpline"]
