@@ -129,6 +129,8 @@ def _semicolons() -> str:
     return table(lambda x: x.__setitem__(3, "001,v0,1,5")).replace(",", ";").replace("1;5", "1,5")
 
 
+_ARM_7 = "[regions]\nleg = 0\narm = [1, 7]\n"
+
 BROKEN: dict[str, Maker] = {
     # the folder
     "folder missing": folder_missing,
@@ -144,6 +146,18 @@ BROKEN: dict[str, Maker] = {
     "toml dimension is true": _parts("must be a whole number", toml="dimension = true\n"),
     "toml dimension is four": _parts("dimension must be 2 or 3", toml="dimension = 4\n"),
     "dimension mismatch": _parts("dimension = 3", toml="dimension = 3\n"),
+    "regions are a list": _parts("regions must be a table", toml="regions = [1, 2]\n"),
+    "region is text": _parts("region 'arm'", toml='[regions]\narm = "left"\n'),
+    "region is a fraction": _parts("region 'arm'", toml="[regions]\narm = [1.5]\n"),
+    "region is true": _parts("region 'arm'", toml="[regions]\narm = true\n"),
+    "region is empty": _parts("region 'arm'", toml="[regions]\narm = []\n"),
+    "region is nested": _parts("region 'arm'", toml="[regions]\narm = [[1, 2], [3]]\n"),
+    "region of lists": _parts("region 'arm'", toml="[regions]\narm = [[1, 2]]\n"),
+    "region is a table": _parts("region 'arm'", toml="[regions.arm]\nleft = [1]\n"),
+    "region below zero": _parts("names point -1", toml="[regions]\narm = [-1, 3]\n"),
+    "region out of range": _parts("cohort.toml: region 'arm' names point 7", toml=_ARM_7),
+    "region called 31": _parts("region '31'", toml="[regions]\n31 = [1]\n"),
+    "region without a name": _parts("name must be printable", toml='[regions]\n"" = [1]\n'),
     # visits.csv: the table
     "table empty": _parts("visits.csv", visits=b""),
     "table of blank lines": _parts("visits.csv", visits="\n,,\n\n"),

@@ -19,7 +19,7 @@ import numpy as np
 from prism.cohort import Cohort, Correspondence
 
 Maker = Callable[[Path, Path], str]
-SETTINGS = ["--set", "width=16", "--set", "hidden=1"]
+SETTINGS = ["--set", "width=16", "--set", "hidden=1", "--set", "members=1"]
 ENCODER = {"width": 16, "hidden": 1, "steps": 40, "batch": 512}
 
 
@@ -139,7 +139,7 @@ def _in_space(c: Correspondence) -> Correspondence:
 
 
 def _fewer_points(c: Correspondence) -> Correspondence:
-    return replace(c, points=c.points[:, :-1], template=c.template[:-1], cells=None)
+    return replace(c, points=c.points[:, :-1], template=c.template[:-1], cells=None, regions={})
 
 
 BROKEN: dict[str, Maker] = {
@@ -151,9 +151,9 @@ BROKEN: dict[str, Maker] = {
     "no encoder": _gone("encoder.safetensors", "encoder.safetensors"),
     "no arrays": _gone("arrays.safetensors", "arrays.safetensors"),
     "no provenance": _gone("provenance.json", "provenance.json"),
-    "bad toml": _text("format = 1", "format = ", "model.toml cannot be read"),
+    "bad toml": _text("format = 2", "format = ", "model.toml cannot be read"),
     "toml cut": _cut("model.toml", "model.toml"),
-    "other format": _text("format = 1", "format = 99", "format 99"),
+    "other format": _text("format = 2", "format = 99", "format 99"),
     "unknown setting": _text("[population]", "[population]\nwings = 2", "wings"),
     "setting lost": _text("dimension = 2\n", "", "dimension"),
     "setting of other type": _text("width = 16", 'width = "wide"', "model.toml"),
@@ -166,6 +166,9 @@ BROKEN: dict[str, Maker] = {
     "array of other shape": _tensors(
         "arrays.safetensors", lambda a: a.update(forecast=a["forecast"][:, 1:]), "forecast"
     ),
+    "regions are a number": _text("[regions]", "[region]\n[[regions]]", "regions must be"),
+    "region out of range": _text("[regions]\n", "[regions]\nwing = 24\n", "region 'wing'"),
+    "region is text": _text("[regions]\n", '[regions]\nwing = "left"\n', "region 'wing'"),
     "provenance damaged": provenance_damaged,
     "cohort in space": _cohort(_in_space, "3D"),
     "cohort of other points": _cohort(_fewer_points, "23 points"),

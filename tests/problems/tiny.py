@@ -15,7 +15,7 @@ from prism.population import PopulationConfig
 from prism.simulate import starman
 from prism.simulate.study import Study
 
-CONFIG = PopulationConfig(width=16, hidden=1, steps=40, shapes=16)
+CONFIG = PopulationConfig(width=16, hidden=1, steps=40, shapes=16, members=1)
 ENCODER = EncoderConfig(width=16, hidden=1, steps=40, batch=512)
 
 
@@ -41,7 +41,8 @@ def cohort_in_space(seed: int = 0) -> Correspondence:
 
 
 def fit_tiny(cohort: Correspondence, seed: int = 0, **options: Any) -> PRISM:
-    """Fit the tiny model; `steps` and the options of `PRISM.fit` may be given."""
-    config = replace(CONFIG, steps=options.pop("steps", CONFIG.steps))
+    """Fit the tiny model; `steps`, `members` and the options of `PRISM.fit` may be given."""
+    given = {name: options.pop(name) for name in ("steps", "members") if name in options}
+    config = replace(CONFIG, **given)
     with mock.patch.dict(core.ENCODER_PRESETS, {"fast": ENCODER}):
         return PRISM.fit(cohort, "fast", config=config, seed=seed, device="cpu", **options)

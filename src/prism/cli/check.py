@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prism.cli._advance import shown_advance
 from prism.cli._common import CohortFolder, count, say
 
 
@@ -10,7 +11,8 @@ def check(cohort: CohortFolder) -> None:
     from prism.cohort import check_cohort
     from prism.errors import CohortError
 
-    findings = check_cohort(cohort).findings
+    with shown_advance() as progress:
+        findings = check_cohort(cohort, None, progress).findings
     for finding in findings:
         say(f"{finding.severity}: {finding.what}")
         if finding.remedy:

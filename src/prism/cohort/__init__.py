@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from prism.cohort.check import check_cohort
+from prism.cohort.covariates import known_covariates, unfamiliar
 from prism.cohort.folder import Cohort, require_correspondence
+from prism.cohort.parallel import Advance, Progress, in_parallel, silent
+from prism.cohort.raw_shapes import RawShapes
+from prism.cohort.samples import SDFSamples, read_samples, write_samples
+from prism.cohort.shape import Shape
+from prism.cohort.shape_file import ShapeFile, read_shape, write_shape
 from prism.cohort.values import Correspondence, Truth, Visits
 
 __all__ = [
+    "Advance",
     "Cohort",
     "Correspondence",
+    "Progress",
+    "RawShapes",
+    "SDFSamples",
+    "Shape",
+    "ShapeFile",
     "Truth",
     "Visits",
     "check_cohort",
+    "in_parallel",
+    "known_covariates",
+    "read_samples",
+    "read_shape",
     "require_correspondence",
+    "silent",
+    "unfamiliar",
+    "write_samples",
+    "write_shape",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from prism.cohort import checks
 from prism.cohort.files import naming, read_arrays, write_arrays
+from prism.cohort.settings_file import FILE as SETTINGS
 from prism.cohort.settings_file import Settings
 from prism.cohort.values import Correspondence, Truth, Visits
 from prism.errors import CohortError
@@ -28,14 +29,17 @@ def read_correspondence(folder: Path, visits: Visits, settings: Settings) -> Cor
     with naming(path):
         _require("points", arrays)
         shapes = Correspondence(
-            **{k: arrays[k] for k in ENTRIES if k in arrays},
-            visits=visits,
+            arrays["points"],
+            visits,
+            arrays.get("template"),  # type: ignore[arg-type]  # None: the mean shape
+            arrays.get("cells"),
             time_unit=settings.time_unit,
             length_unit=settings.length_unit,
             name=settings.name,
         )
         _check_dimension(shapes, settings)
-    return shapes
+    with naming(folder / SETTINGS):
+        return replace(shapes, regions=settings.regions) if settings.regions else shapes
 
 
 def write_correspondence(correspondence: Correspondence, folder: Path) -> None:

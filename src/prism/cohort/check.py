@@ -13,13 +13,15 @@ import numpy as np
 from prism.cohort.arrays_file import POINTS, read_correspondence, read_truth
 from prism.cohort.files import read_arrays
 from prism.cohort.folder import Cohort, assemble, existing_folder
+from prism.cohort.parallel import Progress, silent
+from prism.cohort.raw_shapes import has_raw_shapes
 from prism.cohort.settings_file import FILE as SETTINGS
 from prism.cohort.settings_file import Settings, read_settings
+from prism.cohort.shape_suspicions import raw_suspicions
 from prism.cohort.suspicions import (
     SHAPE_SUSPICIONS,
     VISIT_SUSPICIONS,
     Finding,
-    missing_files,
 )
 from prism.cohort.visits_file import find_visits, scan_visits
 from prism.errors import CohortError
@@ -40,24 +42,42 @@ class CheckResult:
         return all(finding.severity != "error" for finding in self.findings)
 
 
-def check_cohort(path: str | Path) -> CheckResult:
-    """Read a cohort folder and collect all that is wrong or suspicious in it.
+def check_cohort(
+    path: str | Path, workers: int | None = None, progress: Progress = silent
+) -> CheckResult:
+    """Read a cohort folder, raw shapes included, and collect all that is wrong or suspicious.
+
+    Raw shapes are read where they are not in correspondence yet.
 
     Args:
         path: The cohort folder.
+        workers: Processes that read raw shapes. Default: one a core where there are many.
+        progress: Receives a message now and then while raw shapes are read.
 
     Returns:
         The findings; never raises for what a user can fix.
     """
     cohort, settings, errors = _read(path)
-    findings = [Finding("error", error.what, error.remedy) for error in errors[:MOST_ERRORS]]
-    if len(errors) > MOST_ERRORS:
-        what = f"{len(errors) - MOST_ERRORS} more errors are not shown."
-        findings.append(Finding("error", what, "Correct those above and check again."))
+    findings = [Finding("error", error.what, error.remedy) for error in errors]
     findings += _unstated(settings) if settings is not None else ()
-    findings += _suspicions(cohort) if cohort is not None else ()
+    findings += _early_regions(Path(path), settings) if settings is not None else ()
+    if cohort is not None:
+        findings += _suspicions(cohort)
+        if cohort.correspondence is None:
+            findings += raw_suspicions(cohort, workers, progress)
     order = ("error", "warning", "note")
-    return CheckResult(tuple(sorted(findings, key=lambda finding: order.index(finding.severity))))
+    findings.sort(key=lambda finding: order.index(finding.severity))
+    return CheckResult(tuple(_cut_short(findings)))
+
+
+def _cut_short(findings: list[Finding]) -> list[Finding]:
+    """Show the first errors and count the rest."""
+    errors = sum(finding.severity == "error" for finding in findings)
+    if errors <= MOST_ERRORS:
+        return findings
+    what = f"{errors - MOST_ERRORS} more errors are not shown."
+    rest = Finding("error", what, "Correct those above and check again.")
+    return [*findings[:MOST_ERRORS], rest, *findings[errors:]]
 
 
 def _read(path: str | Path) -> tuple[Cohort | None, Settings | None, list[CohortError]]:
@@ -93,10 +113,10 @@ def _suspicions(cohort: Cohort) -> Iterator[Finding]:
     for suspect in VISIT_SUSPICIONS:
         yield from suspect(cohort.visits)
     if cohort.correspondence is None:
-        yield from missing_files(cohort)
         if not (cohort.path is not None and (cohort.path / POINTS).exists()):
             remedy = "Run prism register to bring the shapes into correspondence."
-            yield Finding("note", f"no {POINTS} yet.", remedy)
+            raw = "" if has_raw_shapes(cohort.visits) else ", and no column path that names shapes"
+            yield Finding("note", f"no {POINTS} yet{raw}.", remedy)
     else:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -112,8 +132,15 @@ def _unstated(settings: Settings) -> Iterator[Finding]:
             remedy = f'Write {name} = "{example}", or whichever it is, in {SETTINGS}.'
             yield Finding("warning", f"{SETTINGS} does not state {name}.", remedy)
     for key in settings.unknown:
-        remedy = "Known keys are name, time_unit, length_unit and dimension."
+        remedy = "Known keys are name, time_unit, length_unit, dimension and regions."
         yield Finding("warning", f"{SETTINGS}: key {key!r} has no meaning here.", remedy)
+
+
+def _early_regions(folder: Path, settings: Settings) -> Iterator[Finding]:
+    """Regions of points that do not correspond yet."""
+    if settings.regions and not (folder / POINTS).exists():
+        what = f"{SETTINGS} names regions, but without {POINTS} their points mean nothing yet."
+        yield Finding("warning", what, "Add [regions] after the shapes are in correspondence.")
 
 
 def _summary(cohort: Cohort) -> str:

@@ -18,6 +18,7 @@ from prism.cohort.arrays_file import (
     write_truth,
 )
 from prism.cohort.files import beside, naming, writing
+from prism.cohort.raw_shapes import RawShapes, raw_shapes, relinked
 from prism.cohort.settings_file import FILE as SETTINGS
 from prism.cohort.settings_file import Settings, read_settings, write_settings
 from prism.cohort.values import Correspondence, Truth, Visits
@@ -74,6 +75,11 @@ class Cohort:
                 "Build the cohort with Cohort.from_correspondence.",
             )
 
+    @property
+    def shapes(self) -> RawShapes | None:
+        """The raw shapes that the table's column `path` names, read when asked for; or None."""
+        return raw_shapes(self.visits, self.path, self.length_unit)
+
     @classmethod
     def from_correspondence(
         cls, correspondence: Correspondence, truth: Truth | None = None
@@ -106,27 +112,30 @@ class Cohort:
         """Write the cohort into a folder and return it with its new path.
 
         Everything is written under a hidden name first and then moved into place. Other files of
-        an existing cohort folder, such as shapes, stay where they are.
+        an existing cohort folder, such as shapes, stay where they are; the raw shapes of a cohort
+        that was read from another folder stay there, and the new table leads to them.
 
         Raises:
             CohortError: The place holds something else, or cannot be written to.
         """
         folder = Path(path)
         _check_place(folder)
+        visits = self.visits if self.path is None else relinked(self.visits, self.path, folder)
         part = beside(folder / "new" if folder.exists() else folder.resolve())
         with writing(folder):
             try:
                 part.mkdir(parents=True)
-                self._write_files(part)
+                self._write_files(part, visits)
                 _move_in(part, folder)
             finally:
                 shutil.rmtree(part, ignore_errors=True)
-        return replace(self, path=folder)
+        return replace(self, visits=visits, path=folder)
 
-    def _write_files(self, folder: Path) -> None:
-        settings = Settings(self.name, self.time_unit, self.length_unit, self.dimension)
-        write_settings(settings, folder)
-        write_visits(self.visits, folder / "visits.csv")
+    def _write_files(self, folder: Path, visits: Visits) -> None:
+        regions = {} if self.correspondence is None else self.correspondence.regions
+        stated = self.name, self.time_unit, self.length_unit, self.dimension
+        write_settings(Settings(*stated, regions), folder)
+        write_visits(visits, folder / "visits.csv")
         if self.correspondence is not None:
             write_correspondence(self.correspondence, folder)
         if self.truth is not None:

@@ -1,18 +1,25 @@
-"""cohort.toml: name, time unit, length unit and dimension of a cohort."""
+"""cohort.toml: name, time unit, length unit, dimension and named regions of a cohort."""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from prism.cohort.files import naming, read_text, replacing
+from prism.cohort.regions import as_regions
 from prism.errors import CohortError
 
 FILE = "cohort.toml"
 _KINDS: dict[str, type] = {"name": str, "time_unit": str, "length_unit": str, "dimension": int}
+REGIONS = "regions"
+_BARE = re.compile("[A-Za-z0-9_-]+")  # a key that TOML reads without quotes
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,7 @@ class Settings:
         time_unit: Unit of the ages, e.g. "months".
         length_unit: Unit of the points, e.g. "mm".
         dimension: Space dimension, 2 or 3; None when the file does not say.
+        regions: Name -> point indices, the table [regions].
         unknown: Keys of the file that have no meaning here.
     """
 
@@ -31,6 +39,7 @@ class Settings:
     time_unit: str = ""
     length_unit: str = ""
     dimension: int | None = None
+    regions: Mapping[str, np.ndarray] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
 
@@ -43,14 +52,17 @@ def read_settings(folder: Path) -> Settings:
     with naming(path):
         entries = _load(read_text(path))
         known = {key: _entry(key, entries[key]) for key in _KINDS if key in entries}
-    unknown = tuple(key for key in entries if key not in _KINDS)
-    return Settings(**{"name": default, **known}, unknown=unknown)
+        regions = as_regions(entries.get(REGIONS, {}))
+    unknown = tuple(key for key in entries if key not in (*_KINDS, REGIONS))
+    return Settings(**{"name": default, **known}, regions=regions, unknown=unknown)
 
 
 def write_settings(settings: Settings, folder: Path) -> None:
     """Write cohort.toml; an unknown dimension is left out."""
     values = {key: getattr(settings, key) for key in _KINDS}
     lines = [f"{key} = {_toml(value)}\n" for key, value in values.items() if value is not None]
+    lines += [f"\n[{REGIONS}]\n"] if settings.regions else []
+    lines += [f"{_key(k)} = {_toml(v.tolist())}\n" for k, v in settings.regions.items()]
     with replacing(folder / FILE) as part:
         part.write_bytes("".join(lines).encode("utf-8"))
 
@@ -76,6 +88,11 @@ def _entry(key: str, value: Any) -> Any:
     return value
 
 
-def _toml(value: str | int) -> str:
+def _key(name: str) -> str:
+    """Write a name as a key, in quotes where TOML wants them."""
+    return name if _BARE.fullmatch(name) else _toml(name)
+
+
+def _toml(value: str | int | list[int]) -> str:
     """Write a value as TOML; its basic strings are JSON's, but that DEL must be escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

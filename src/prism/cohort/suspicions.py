@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 
 from prism.cohort.checks import name_shape
-from prism.cohort.folder import Cohort
 from prism.cohort.values import Correspondence, Visits
 from prism.typing import Floats, Shapes
 
@@ -41,10 +40,10 @@ def _warning(what: str, remedy: str) -> Finding:
     return Finding("warning", what, remedy)
 
 
-def _few(names: list[str]) -> str:
+def few(names: list[str], mark: str = ", ") -> str:
     """List the first names and count the rest."""
     rest = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    return mark.join(names[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def few_subjects(visits: Visits) -> Iterator[Finding]:
@@ -74,7 +73,7 @@ def distant_ages(visits: Visits) -> Iterator[Finding]:
     far = np.flatnonzero(z > LARGE_Z).tolist()
     if far:
         names = [f"{visits.t[row]:g} of {name_visit(visits, row)}" for row in far]
-        yield _warning(f"ages far from the others: {_few(names)}.", "Check their unit.")
+        yield _warning(f"ages far from the others: {few(names)}.", "Check their unit.")
     known = np.unique(visits.t[np.isfinite(visits.t) & ~(z > LARGE_Z)])
     if len(known) >= FEW_SUBJECTS:
         gap = int(np.argmax(np.diff(known)))
@@ -113,7 +112,7 @@ def groups(visits: Visits) -> Iterator[Finding]:
         if name in visits.columns:
             counts = Counter(value or "(empty)" for value in visits.columns[name].tolist())
             parts = [f"{value} {count}" for value, count in counts.most_common()]
-            yield Finding("note", f"visits by {name}: {_few(parts)}.")
+            yield Finding("note", f"visits by {name}: {few(parts)}.")
 
 
 def shared_splits(visits: Visits) -> Iterator[Finding]:
@@ -126,17 +125,6 @@ def shared_splits(visits: Visits) -> Iterator[Finding]:
         if len(names) > 1:
             what = f"subject {subject} is in several splits: {', '.join(sorted(names))}."
             yield Finding("error", what, "Keep all visits of a subject in one split.")
-
-
-def missing_files(cohort: Cohort) -> Iterator[Finding]:
-    """Files the table names but the folder does not hold."""
-    folder = cohort.path
-    for name in ("path", "mask"):
-        named = cohort.visits.columns.get(name, np.array([], dtype=np.str_)).tolist()
-        absent = [file for file in named if file and folder and not (folder / file).exists()]
-        if absent:
-            what = f"{len(absent)} files of column {name} do not exist: {_few(absent)}."
-            yield _warning(what, "Give paths relative to the cohort folder.")
 
 
 def repeated_shapes(shapes: Correspondence) -> Iterator[Finding]:
@@ -157,7 +145,7 @@ def gaps(shapes: Correspondence) -> Iterator[Finding]:
         yield _warning(what, "Check its registration, or leave the visit out.")
     never = np.flatnonzero(~shapes.observed.any(axis=0))
     if len(never):
-        what = f"no shape has the points {_few([str(m) for m in never])}."
+        what = f"no shape has the points {few([str(m) for m in never])}."
         yield _warning(what, "A model cannot be fitted there: remove them or add shapes.")
 
 
@@ -186,12 +174,12 @@ def _spread(points: Shapes) -> Floats:
 def _odd(shapes: Correspondence) -> np.ndarray:
     """(N,) True where a size is off by 3 among shapes of like age, or by 10 among all."""
     log = np.log(_size_ratios(shapes))
-    local = np.array([np.median(log[near]) for near in _neighbours(shapes.visits.t)])
+    local = np.array([np.median(log[near]) for near in neighbours(shapes.visits.t)])
     apart = np.abs(log - local) > np.log(LOCAL_FACTOR)
     return apart | (np.abs(log) > np.log(OVERALL_FACTOR))
 
 
-def _neighbours(t: Floats) -> Iterator[np.ndarray]:
+def neighbours(t: Floats) -> Iterator[np.ndarray]:
     """For each visit a window of visits of like age; all visits where its age is unknown."""
     order, rank = np.argsort(t), np.argsort(np.argsort(t))
     known = order[: np.isfinite(t).sum()]
@@ -207,7 +195,7 @@ def still_points(shapes: Correspondence) -> Iterator[Finding]:
     moves = np.nanmax(shapes.points, axis=0) > np.nanmin(shapes.points, axis=0)
     still = np.flatnonzero(~moves.any(axis=-1) & (shapes.observed.sum(axis=0) > 1))
     if len(still):
-        what = f"points that never move: {_few([str(m) for m in still])} ({len(still)} in all)."
+        what = f"points that never move: {few([str(m) for m in still])} ({len(still)} in all)."
         yield _warning(what, "Check that the shapes were not padded; leave such points out.")
 
 
@@ -219,7 +207,7 @@ def stray_points(shapes: Correspondence) -> Iterator[Finding]:
     stray = np.divide(away, scale, out=np.zeros_like(away), where=scale > 0) > LARGE_Z
     for row in np.flatnonzero(stray.any(axis=1) & ~_odd(shapes)).tolist():
         points = [str(m) for m in np.flatnonzero(stray[row])]
-        what = f"{name_shape(shapes.visits, row)} has points far outside: {_few(points)}."
+        what = f"{name_shape(shapes.visits, row)} has points far outside: {few(points)}."
         yield _warning(what, "Look at this shape; mark a wrong point as NaN.")
 
 

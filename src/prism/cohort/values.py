@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prism.cohort import checks
+from prism.cohort.regions import as_regions
 from prism.errors import CohortError
 from prism.runs import fingerprint
 from prism.typing import Cells, Floats, Points, Shapes, Strings, Times
@@ -84,6 +85,7 @@ class Correspondence:
         time_unit: Unit of `visits.t`, e.g. "months".
         length_unit: Unit of `points`, e.g. "mm".
         name: Name of the cohort.
+        regions: Name -> indices of the points that belong to it; regions may overlap.
     """
 
     points: Shapes
@@ -93,6 +95,7 @@ class Correspondence:
     time_unit: str = ""
     length_unit: str = ""
     name: str = "cohort"
+    regions: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check shapes and finiteness; fill the default template."""
@@ -106,6 +109,7 @@ class Correspondence:
         if self.cells is not None:
             set_(self, "cells", checks.as_indices("cells", self.cells))
             checks.check_cells(self.cells, self.points.shape[1])
+        set_(self, "regions", as_regions(self.regions, self.points.shape[1]))
 
     def __len__(self) -> int:
         """Count shapes."""

@@ -80,6 +80,11 @@ def find_visits(folder: Path) -> Path:
     )
 
 
+def row_numbers(path: Path) -> list[int]:
+    """The row of each visit as a spreadsheet numbers it: blank rows count."""
+    return list(_read_table(path, read_text(path)).rows)
+
+
 def _parse(path: Path, text: str, time_unit: str) -> tuple[Visits | None, list[CohortError]]:
     """Turn text into visits, or into the list of what is wrong."""
     table = _read_table(path, text)

@@ -40,9 +40,29 @@ def write_vtp(
         point_data: Name -> (M,), (M, n) or (M, n, n) values.
     """
     require_vtp()
+    seen = np.asarray(np.isfinite(points).all(axis=-1))
+    mesh = _poly_data(points, cells, seen)
+    for name, values in point_data.items():
+        mesh.point_data[name] = _flat(np.asarray(values)[seen])
+    mesh.save(str(path), binary=True)
+
+
+def write_poly(
+    path: Path, points: Points, cells: Cells | None, length_unit: str, axes: str
+) -> None:
+    """Write a bare shape as .vtp or .vtk, with unit and axes among its field data."""
+    require_vtp()
+    mesh = _poly_data(points, cells, np.asarray(np.isfinite(points).all(axis=-1)))
+    for name, value in (("SPACE", axes), ("UNIT", length_unit)):
+        if value:
+            mesh.field_data[name] = [value]
+    mesh.save(str(path), binary=True)
+
+
+def _poly_data(points: Points, cells: Cells | None, seen: np.ndarray) -> Any:
+    """The points that are there, with the cells between them, as VTK holds them."""
     from pyvista import PolyData
 
-    seen = np.asarray(np.isfinite(points).all(axis=-1))
     mesh = PolyData()
     mesh.points = _in_space(points[seen])
     if cells is None:
@@ -51,9 +71,7 @@ def write_vtp(
         mesh.lines = _with_counts(_among(seen, cells))
     else:
         mesh.faces = _with_counts(_among(seen, cells))
-    for name, values in point_data.items():
-        mesh.point_data[name] = _flat(np.asarray(values)[seen])
-    mesh.save(str(path), binary=True)
+    return mesh
 
 
 def write_series(path: Path, names: Sequence[str], times: Sequence[float]) -> None:

@@ -82,11 +82,16 @@ def test_a_flood_of_errors_is_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_shapes_is_told_to_register(tmp_path: Path) -> None:
-    visits = _column("path", ["shapes/a.ply", *[""] * (COUNT - 1)])
-    result = check_cohort(write(tmp_path, points=None, visits=visits))
+    result = check_cohort(write(tmp_path, points=None))
     assert result.ok
     assert any("prism register" in finding.remedy for finding in result.findings)
-    assert any("shapes/a.ply" in finding.what for finding in result.findings)
+
+
+def test_raw_shapes_are_not_read_once_there_is_correspondence(tmp_path: Path) -> None:
+    visits = _column("path", ["shapes/a.ply"] * COUNT)
+    assert check_cohort(write(tmp_path, visits=visits)).ok
+    (tmp_path / FOLDER / "correspondence.npz").unlink()
+    assert not check_cohort(tmp_path / FOLDER).ok
 
 
 @pytest.mark.parametrize(
