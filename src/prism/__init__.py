@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from prism import metrics as metrics
     from prism import simulate as simulate
     from prism.applications import Anomaly as Anomaly
+    from prism.applications import GrowthChart as GrowthChart
     from prism.applications import Prediction as Prediction
     from prism.applications import TimeMap as TimeMap
     from prism.applications import Trajectory as Trajectory
     from prism.applications import anomaly as anomaly
     from prism.applications import evaluate as evaluate
+    from prism.applications import growth_chart as growth_chart
     from prism.applications import intrinsic_time as intrinsic_time
     from prism.applications import predict_shape as predict_shape
     from prism.applications import trajectory as trajectory
@@ -54,12 +56,14 @@ _DOORS = {
     "joint_mle_time": "prism.intrinsic",
     "PRISM": "prism.model",
     "PopulationConfig": "prism.population",
+    "GrowthChart": "prism.applications",
     "TimeMap": "prism.applications",
     "Trajectory": "prism.applications",
     "Prediction": "prism.applications",
     "Anomaly": "prism.applications",
     "anomaly": "prism.applications",
     "evaluate": "prism.applications",
+    "growth_chart": "prism.applications",
     "intrinsic_time": "prism.applications",
     "predict_shape": "prism.applications",
     "trajectory": "prism.applications",

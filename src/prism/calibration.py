@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.typing import Floats, Strings
+from prism.typing import Floats
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
-REFERENCE_SHAPES = 256
 
 
 def conformal_p_value(score: Floats, reference: Floats) -> Floats:
@@ -20,22 +19,33 @@ def conformal_p_value(score: Floats, reference: Floats) -> Floats:
     return np.where(np.isnan(score), np.nan, (1 + above) / (1 + len(reference)))
 
 
-def pointwise_p_value(score: Floats, reference: Floats) -> Floats:
-    """Conformal p-value at every point: score (N, M) against reference (H, M)."""
-    columns = [conformal_p_value(score[:, m], reference[:, m]) for m in range(score.shape[1])]
-    return np.stack(columns, axis=1)
+def false_discovery_rate(p: Floats) -> Floats:
+    """[Eq. fdr] Benjamini and Hochberg's adjusted p-values along the last axis; NaN stays.
+
+    Calling everything with a value below q abnormal, at most a share q of it is so by chance.
+    """
+    count = (~np.isnan(p)).sum(axis=-1, keepdims=True)
+    order = np.argsort(p, axis=-1)  # NaN goes last
+    rank = np.arange(1, p.shape[-1] + 1)
+    raised = np.take_along_axis(p, order, axis=-1) * count / rank
+    least = np.minimum.accumulate(np.where(np.isnan(raised), np.inf, raised)[..., ::-1], axis=-1)
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.minimum(least[..., ::-1], 1.0), axis=-1)
+    return np.where(np.isnan(p), np.nan, adjusted)
 
 
-def interval_factors(u: Floats, inflation: float) -> Floats:
+def interval_factors(u: Floats) -> Floats:
     """How many standard deviations hold each nominal share of the cohort, by point.
 
     Args:
         u: (N, M, n) standardised residuals; NaN where missing.
-        inflation: How much wider residuals of unseen subjects are than those of the seen.
 
     Returns:
         (levels, M, n) factors for `LEVELS`; the normal law's own where a point was hardly seen.
     """
+    if not len(u):
+        normal = np.array([_normal_factor(level) for level in LEVELS])
+        return normal[:, None, None] * np.ones(u.shape[1:])
     size = np.sort(np.abs(u), axis=0)  # NaN goes last
     count = (~np.isnan(u)).sum(axis=0)
     factors = np.empty((len(LEVELS), *u.shape[1:]))
@@ -43,33 +53,10 @@ def interval_factors(u: Floats, inflation: float) -> Floats:
         rank = np.minimum(np.ceil(level * (count + 1)).astype(int), count) - 1
         here = np.take_along_axis(size, np.maximum(rank, 0)[None], axis=0)[0]
         factors[i] = np.where(count >= 5, here, _normal_factor(level))
-    return factors * inflation
+    return factors
 
 
 def _normal_factor(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
-
-
-def inflation_of(u: Floats, subject: Strings, unseen: np.ndarray) -> float:
-    """Ratio of the spread of unseen to seen subjects' residuals, believed past its error only.
-
-    Each subject counts once. The ratio of mean squares is moved towards one by one standard
-    error, so that a chance difference of a few held-out subjects does not change the intervals.
-    """
-    size = np.nanmean(np.square(u).reshape(len(u), -1), axis=1)
-    names, owner = np.unique(subject, return_inverse=True)
-    by_subject = np.bincount(owner, weights=size) / np.bincount(owner)
-    is_unseen = np.zeros(len(names), dtype=bool)
-    is_unseen[owner[unseen]] = True
-    seen, new = by_subject[~is_unseen], by_subject[is_unseen]
-    if len(seen) < 2 or len(new) < 2 or seen.mean() == 0:
-        return 1.0
-    ratio = new.mean() / seen.mean()
-    error = ratio * np.hypot(
-        new.std(ddof=1) / new.mean() / np.sqrt(len(new)),
-        seen.std(ddof=1) / seen.mean() / np.sqrt(len(seen)),
-    )
-    excess = np.sign(ratio - 1) * max(0.0, abs(ratio - 1) - error)
-    return float(np.sqrt(max(1 + excess, 0.25)))

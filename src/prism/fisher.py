@@ -156,14 +156,16 @@ def bound_spread(field: GaussianField, mu_t: Tensor) -> Tensor:
     return _squared_speed(field, mu_t).rsqrt()
 
 
-def separated_spread(field: GaussianField, mu_t: Tensor) -> Tensor:
+def separated_spread(field: GaussianField, mu_t: Tensor, noise: float = 1.0) -> Tensor:
     """[Eq. separated] s^2 = 1/I_mu - lambda / |mu_t|^2, lambda the least eigenvalue of Sigma.
+
+    `noise` is the share of lambda that is measurement noise.
 
     With Sigma = s^2 mu_t mu_t' + S, 1/I_mu = s^2 + 1/(mu_t' S^-1 mu_t): the population's temporal
     spread plus the error of placing one point. The spread across growth tells the second part.
     """
     bound = 1 / _squared_speed(field, mu_t)
-    placing = torch.linalg.eigvalsh(field.Sigma)[..., 0] / mu_t.square().sum(-1)
+    placing = noise * torch.linalg.eigvalsh(field.Sigma)[..., 0] / mu_t.square().sum(-1)
     least = (LEAST_SHARE**2) * bound
     return torch.where(torch.isinf(bound), bound, torch.maximum(bound - placing, least)).sqrt()
 

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -71,6 +72,16 @@ def pack(L: Tensor) -> Tensor:
 def log_det_lower(L: Tensor, n: int) -> Tensor:
     """Log-determinant of L: the sum of log diagonal entries."""
     return torch.stack([L[..., i] for i in diagonal_indices(n)], dim=-1).log().sum(-1)
+
+
+def covariance_of(L: np.ndarray, n: int) -> np.ndarray:
+    """Sigma = L L' (..., n, n) of packed factors (..., n (n + 1) / 2), as arrays."""
+    Sigma = np.empty((*L.shape[:-1], n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            products = (L[..., _entry(i, k)] * L[..., _entry(j, k)] for k in range(j + 1))
+            Sigma[..., i, j] = Sigma[..., j, i] = sum(products)
+    return Sigma
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from prism.calibration import interval_factors
 from prism.cohort import Correspondence, Visits
 from prism.errors import PrismError
 from prism.intrinsic import EncoderConfig, InverseEncoder, TimeTable
@@ -18,7 +20,7 @@ from prism.model import PRISM
 from prism.population import NeuralPopulation
 from prism.training import Runtime
 from tests.problems.linear_gaussian import LinearGaussian, points
-from tests.problems.tiny import cohort_in_space, fit_tiny, tiny_cohort
+from tests.problems.tiny import CONFIG, cohort_in_space, fit_tiny, tiny_cohort
 
 
 def same(a: Any, b: Any) -> bool:
@@ -62,8 +64,6 @@ class LearnedBattery:
         assert same(self.ask(learned), self.ask(learned))
 
     def test_learning_leaves_the_global_generators_alone(self) -> None:
-        import torch
-
         torch.manual_seed(7)
         np.random.seed(7)  # noqa: NPY002
         expected = float(torch.rand(1)), float(np.random.rand())  # noqa: NPY002
@@ -136,8 +136,6 @@ class PRISMBattery(LearnedBattery):
     ) -> None:
         import pickle
 
-        import torch
-
         def refuse(*args: Any, **kwargs: Any) -> None:
             raise AssertionError("a model file was unpickled")
 
@@ -159,6 +157,54 @@ class TestPRISMInSpace(PRISMBattery):
         cohort = cohort_in_space()
         names = np.char.add("Mr-Miller-", cohort.visits.subject)
         return replace(cohort, visits=replace(cohort.visits, subject=names))
+
+
+class TestPRISMEnsemble(PRISMBattery):
+    def data(self) -> Correspondence:
+        return tiny_cohort(missing=0.1).correspondence
+
+    def fit(self, data: Correspondence, seed: int) -> PRISM:
+        return fit_tiny(data, seed, members=3, steps=20)
+
+    def test_the_population_is_the_average_of_its_members(self, learned: PRISM) -> None:
+        p, t = torch.as_tensor(learned.template), torch.tensor(0.4)
+        whole, mu_t, L_t = learned.rate(p, t)
+        parts = [member.rate(p, t) for member in learned.population.members]
+        assert len(parts) == 3
+        assert not torch.equal(parts[0][0].mu, parts[1][0].mu)
+        expected = [torch.stack(kind).mean(0) for kind in (
+            [part[0].mu for part in parts], [part[0].L for part in parts],
+            [part[1] for part in parts], [part[2] for part in parts],
+        )]  # fmt: skip
+        here = learned(p, t)
+        pairs = zip((here.mu, here.L, mu_t, L_t), expected, strict=True)
+        for found, average in [*pairs, (whole.mu, here.mu), (whole.L, here.L)]:
+            torch.testing.assert_close(found, average, rtol=1e-5, atol=1e-7)
+
+    def test_every_subject_has_a_member_that_has_not_seen_it(self, learned: PRISM) -> None:
+        from prism.model.calibrate import unseen_residuals
+        from prism.model.core import _held_out
+
+        cohort = self.data()
+        names = _held_out(cohort, learned.population.config, seed=0)
+        assert sorted(name for part in names for name in part) == sorted(cohort.visits.subjects)
+        assert sorted(learned.history) == ["encoder", *(f"population-{k}" for k in (1, 2, 3))]
+        seen = unseen_residuals(learned, cohort, names)
+        np.testing.assert_array_equal(seen.subject, cohort.visits.subject)
+        for member, part in zip(learned.population.members, names, strict=True):
+            rows = np.isin(cohort.visits.subject, part)
+            t = torch.as_tensor(cohort.visits.t[rows])[:, None]
+            mu = member(torch.as_tensor(cohort.template), t).mu.numpy()
+            away = cohort.points[rows] - cohort.template - mu
+            np.testing.assert_allclose(seen.r[rows], away, atol=1e-4)
+
+
+def test_small_cohorts_get_an_ensemble_and_large_ones_do_not() -> None:
+    config = replace(CONFIG, members=None)
+    assert [config.members_for(k) for k in (3, 4, 12, 250, 251)] == [2, 3, 4, 4, 1]
+    assert replace(config, members=2).members_for(1000) == 2
+    with pytest.raises(PrismError, match="members must be at least 1"):
+        replace(config, members=0)
 
 
 def with_t(cohort: Correspondence, t: np.ndarray) -> Correspondence:
@@ -206,12 +252,12 @@ def test_three_subjects_are_enough() -> None:
 
 
 def test_a_point_seen_in_held_out_subjects_only_does_not_spoil_training() -> None:
-    from prism.model.core import _split
+    from prism.model.core import _held_out
 
     cohort = tiny_cohort().correspondence
-    fitting, _ = _split(cohort, 0.1, seed=0)
     points = cohort.points.copy()
-    points[np.isin(cohort.visits.subject, fitting.visits.subjects), 5] = np.nan
+    unseen = _held_out(cohort, CONFIG, seed=0)[0]
+    points[~np.isin(cohort.visits.subject, unseen), 5] = np.nan
     model = fit_tiny(replace(cohort, points=points))
     assert np.isfinite(model.mean_shapes(np.full((1, 24), 0.5))).all()
 
@@ -233,4 +279,5 @@ def test_a_cohort_without_repeat_visits_is_saved_and_loaded(tmp_path: Path) -> N
     assert learned.calibration.forecast_pairs == 0
     learned.save(tmp_path / "model")
     loaded = PRISM.load(tmp_path / "model")
-    assert np.array_equal(loaded.calibration.forecast, learned.calibration.population)
+    assert np.array_equal(loaded.calibration.forecast_paper, learned.calibration.population)
+    assert np.array_equal(loaded.calibration.forecast, interval_factors(np.empty((0, 24, 2))))

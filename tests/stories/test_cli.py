@@ -124,7 +124,9 @@ def test_demo_ends_with_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     small = {"SUBJECTS": 24, "TEST_SUBJECTS": 6}
     for name, value in small.items():
         monkeypatch.setattr(demo, name, value)
-    monkeypatch.setitem(PRESETS, "fast", replace(PRESETS["fast"], width=16, hidden=1, steps=250))
+    monkeypatch.setitem(
+        PRESETS, "fast", replace(PRESETS["fast"], width=16, hidden=1, steps=250, members=1)
+    )
     result = done("demo", "--out", tmp_path / "demo")
     assert result.stdout.splitlines()[-1] == str(tmp_path / "demo" / "report" / "report.html")
     assert (tmp_path / "demo" / "report" / "report.html").exists()

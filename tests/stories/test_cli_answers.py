@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -73,7 +75,7 @@ def test_time(both: tuple[Path, Path], tmp_path: Path) -> None:
     assert f"{len(rows)} visits of {len(rows)} dated" in result.stdout
     assert "units" in result.stdout
     stored = arrays(maps / "maps.npz")
-    assert set(stored) == {"tau", "se", "subject", "visit"}
+    assert set(stored) == {"tau", "se", "tau_mle", "subject", "visit"}
     np.testing.assert_array_equal(stored["tau"], found.point_tau)
     np.testing.assert_array_equal(stored["se"], found.point_se)
     assert_told(tmp_path / "times.provenance.json", "time")
@@ -104,6 +106,43 @@ def test_time_of_unknown_ages_and_missing_points(both: tuple[Path, Path], tmp_pa
     assert "1 age unknown" in done("anomaly", both[0], cohort, "--out", tmp_path / "a.csv").stdout
 
 
+def test_an_uncertain_age_gets_columns_of_its_own(both: tuple[Path, Path], tmp_path: Path) -> None:
+    cohort = tmp_path / "cohort"
+    shutil.copytree(both[1], cohort)
+    lines = (cohort / "visits.csv").read_text().splitlines()
+    errors = ["t_error", "0.1", *[""] * (len(lines) - 2)]
+    text = "\n".join(f"{line},{error}" for line, error in zip(lines, errors, strict=True))
+    (cohort / "visits.csv").write_text(text + "\n")
+    done("time", both[0], cohort, "--out", tmp_path / "t.csv")
+    columns, rows = read_csv(tmp_path / "t.csv")
+    assert columns == [*TIMES, "age", "age_se", "age_lower", "age_upper"]
+    assert 0 < float(rows[0]["age_se"]) <= 0.1
+    assert float(rows[0]["age_lower"]) < float(rows[0]["age"]) < float(rows[0]["age_upper"])
+    assert rows[1]["age"] == rows[1]["t"]
+    told = done("anomaly", both[0], cohort, "--out", tmp_path / "a.csv").stdout
+    assert "1 age unknown or uncertain" in told
+    (cohort / "visits.csv").write_text(text.replace(",0.1\n", ",soon\n") + "\n")
+    refused = prism("time", both[0], cohort, "--out", tmp_path / "t.csv")
+    assert refused.exit_code == 2
+    first = visits(cohort)[0]
+    assert f"t_error of subject {first['subject']}, visit {first['visit']}" in refused.stderr
+
+
+def test_people_the_model_has_not_met_are_noted(both: tuple[Path, Path], tmp_path: Path) -> None:
+    model, cohort = tmp_path / "model", tmp_path / "cohort"
+    shutil.copytree(both[0], model)
+    shutil.copytree(both[1], cohort)
+    facts = read_json(model / "provenance.json")
+    (model / "provenance.json").write_text(json.dumps({**facts, "covariates": {"sex": ["f"]}}))
+    lines = (cohort / "visits.csv").read_text().splitlines()
+    sexes = ["sex", "m", *["f"] * (len(lines) - 2)]
+    text = "\n".join(f"{line},{sex}" for line, sex in zip(lines, sexes, strict=True))
+    (cohort / "visits.csv").write_text(text + "\n")
+    told = done("time", model, cohort, "--out", tmp_path / "t.csv")
+    assert "note: 1 visit(s) have sex m" in told.stderr
+    assert "note:" not in done("time", *both, "--out", tmp_path / "t.csv").stderr
+
+
 def test_predict(both: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "predictions"
     result = done("predict", *both, "--out", out)
@@ -118,7 +157,7 @@ def test_predict(both: tuple[Path, Path], tmp_path: Path) -> None:
     assert (stored["t0"] < stored["t1"]).all()
     assert len(list(out.glob("prediction-*.vtp"))) == number
     assert f"{number} forecasts" in result.stdout
-    assert assert_told(out / "provenance.json", "predict")["options"]["rule"] == "paper"
+    assert assert_told(out / "provenance.json", "predict")["options"]["rule"] == "pooled"
 
 
 def test_predict_at_ages_by_the_mean(both: tuple[Path, Path], tmp_path: Path) -> None:
@@ -138,10 +177,10 @@ def test_anomaly(both: tuple[Path, Path], tmp_path: Path) -> None:
     p = np.array([float(row["p_value"]) for row in rows])
     assert ((p > 0) & (p <= 1)).all()
     assert all(float(row["score_paper"]) <= 0 for row in rows)
-    assert all(row["where"].startswith("point ") for row in rows)
+    assert all(re.search(r"\bpoint \d+ at", row["where"]) for row in rows)
     assert f"{(p < 0.05).sum()} visit" in result.stdout
     stored = arrays(maps / "maps.npz")
-    assert set(stored) == {"z", "p", "subject", "visit"}
+    assert set(stored) == {"z", "p", "q", "subject", "visit"}
     assert stored["z"].shape == stored["p"].shape == (len(rows), POINTS)
     assert_told(tmp_path / "anomaly.provenance.json", "anomaly")
 

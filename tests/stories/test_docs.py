@@ -19,7 +19,7 @@ def _blocks(page: str) -> list[str]:
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
 def test_code_on_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(PRESETS, "default", replace(PRESETS["fast"], steps=100))
+    monkeypatch.setitem(PRESETS, "default", replace(PRESETS["fast"], steps=100, members=1))
     blocks = _blocks(page)
     assert blocks
     rooms: dict[str, object] = {}

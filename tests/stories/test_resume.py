@@ -124,11 +124,14 @@ def fit_here(
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("phase", ["population", "encoder"])
+@pytest.mark.parametrize(
+    ("phase", "members"), [("population", 1), ("population-2", 3), ("encoder", 1)]
+)
 def test_interrupted_between_steps_is_the_same_to_the_bit(
-    phase: str, cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    phase: str, members: int, cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fit_here(cohort, tmp_path / "whole")[0] == 0
+    words = ["--set", f"members={members}"]
+    assert fit_here(cohort, tmp_path / "whole", *words)[0] == 0
 
     def interrupt(update: Any) -> None:
         if update.phase == phase and update.step >= update.steps // 2:
@@ -136,11 +139,11 @@ def test_interrupted_between_steps_is_the_same_to_the_bit(
 
     with monkeypatch.context() as patch:
         patch.setattr("prism.cli._progress._line", interrupt)
-        status, told = fit_here(cohort, tmp_path / "model")
+        status, told = fit_here(cohort, tmp_path / "model", *words)
     assert status == 130
     assert "--resume" in told
     assert not (tmp_path / "model").exists()
-    assert fit_here(cohort, tmp_path / "model", "--resume")[0] == 0
+    assert fit_here(cohort, tmp_path / "model", "--resume", *words)[0] == 0
     assert bits(tmp_path / "model") == bits(tmp_path / "whole")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from prism import metrics
 from prism.applications.anomalies import anomaly
 from prism.applications.predictions import RULES, predict_shape
-from prism.applications.times import intrinsic_time
+from prism.applications.times import TimeMap, intrinsic_time
 from prism.applications.trajectories import trajectory
 from prism.calibration import LEVELS
 from prism.cohort import Correspondence, Truth
@@ -114,14 +114,24 @@ def _time_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> 
         against = cohort.visits.t if target is None else target
         result = {name: metrics.time_metrics(getattr(times, name), against) for name in names}
         result["against"] = "chronological age" if target is None else "true intrinsic time"
+    if target is not None:
+        held = metrics.coverage_table((times.tau - target) / times.tau_se)
+        result["tau"]["coverage"] = {f"{level:g}": share for level, share in held.items()}
     if truth is not None:
         for r, region in enumerate(truth.regions.tolist()):
-            point = int(truth.landmarks[r])
-            result[f"at_{region}"] = {
-                "likelihood": metrics.time_metrics(times.point_tau[:, point], truth.tau[:, r]),
-                "encoder": metrics.time_metrics(times.point_tau_encoder[:, point], truth.tau[:, r]),
-            }
+            point, true = int(truth.landmarks[r]), truth.tau[:, r]
+            result[f"at_{region}"] = _landmark_times(times, point, true)
     return result
+
+
+def _landmark_times(times: TimeMap, point: int, true: np.ndarray) -> dict[str, Any]:
+    """Pooled, likelihood and encoder times of one point against the truth."""
+    found = {
+        "pooled": times.point_tau,
+        "likelihood": times.point_tau_mle,
+        "encoder": times.point_tau_encoder,
+    }
+    return {name: metrics.time_metrics(tau[:, point], true) for name, tau in found.items()}
 
 
 def _coverage(model: PRISM, cohort: Correspondence) -> dict[str, Any]:
@@ -184,14 +194,22 @@ def _prediction_metrics(
 
 def _anomaly_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> dict[str, Any]:
     found = anomaly(model, cohort)
-    flagged = {
-        "flagged_at_0.1": float(np.mean(found.p_value < 0.1)),
-        "flagged_at_0.1_paper": float(np.mean(found.p_value_paper < 0.1)),
-    }
     abnormal = _abnormal(cohort, truth)
+    normal = np.ones(len(cohort), dtype=bool) if abnormal is None else ~abnormal
+    flagged = {
+        f"flagged_at_0.1{kind}": float(np.mean(getattr(found, f"p_value{kind}")[normal] < 0.1))
+        for kind in ("", "_growth", "_low_rank", "_mahalanobis", "_paper")
+        if normal.any()
+    }
     if abnormal is None or abnormal.all() or not abnormal.any():
         return flagged
-    scores = {"score": found.score, "score_paper": -found.score_paper}
+    scores = {
+        "score": found.score,
+        "score_growth": found.score_growth,
+        "score_low_rank": found.score_low_rank,
+        "score_mahalanobis": found.score_mahalanobis,
+        "score_paper": -found.score_paper,
+    }
     return flagged | {
         name: {
             "auc": metrics.auc(score, abnormal),

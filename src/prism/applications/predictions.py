@@ -10,12 +10,16 @@ import numpy as np
 from prism import rules
 from prism.cohort import Correspondence
 from prism.errors import QueryError
-from prism.intrinsic import mle_time
 from prism.model import PRISM
+from prism.model.calibrate import paper_forecast
+from prism.model.state import Residuals, forecast_residuals
 from prism.typing import Cells, Shapes, Strings, Times
 
-Rule = Literal["paper", "mean"]
-RULES = ("paper", "mean")
+Rule = Literal["pooled", "paper", "mean"]
+BLOCK_VALUES = 4_000_000
+RULES = ("pooled", "paper", "mean")
+History = Literal["first", "all"]
+HISTORIES = ("first", "all")
 
 
 @dataclass(frozen=True)
@@ -51,43 +55,83 @@ def predict_shape(
     model: PRISM,
     cohort: Correspondence,
     t1: float | Times | None = None,
-    rule: Rule = "paper",
+    rule: Rule = "pooled",
     level: float = 0.9,
+    history: History | None = None,
 ) -> Prediction:
-    """Forecast each subject from its earliest visit.
+    """Forecast each subject from its earlier visits.
 
     Args:
         model: A trained model.
         cohort: Observed visits; those without an age cannot start a forecast.
         t1: Ages to forecast every subject for. Default: the ages of its own later visits.
-        rule: "paper" keeps every point's temporal z-score; "mean" is the population mean at t1.
+        rule: "pooled" conditions the subject's whole shape on what was seen, as points and visits
+            co-vary; "paper" keeps every point's temporal z-score; "mean" is the population mean.
         level: Nominal share of the interval (0.5, 0.8, 0.9 or 0.95).
+        history: "first" looks at the earliest visit alone, "all" at every visit before the age
+            wanted (rule "pooled" only; the others know one visit). Default: "first" for a
+            subject's own later visits, "all" for ages asked for.
     """
-    if rule not in RULES:
-        raise QueryError(f"rule must be one of {RULES}. Got {rule!r}.", "Choose one of them.")
+    _check_choice("rule", rule, RULES)
+    history = history or ("first" if t1 is None else "all")
+    _check_choice("history", history, HISTORIES)
+    model.displacements(cohort)  # refuses a cohort that does not fit
     start, later, ages = _pairs(cohort, t1)
-    t0 = cohort.visits.t[start]
-    tau1 = np.repeat(ages[:, None], len(model.template), axis=1)
-    if rule == "paper":
-        tau0 = mle_time(model.table, model.displacements(cohort)[start]).tau
-        z = rules.temporal_z(tau0, t0, model.spread(t0))
-        tau1 = rules.forecast_time(z, ages, model.spread(ages))
-    points = model.mean_shapes(tau1)
-    kind = "forecast" if rule == "paper" else "population"
-    width = model.interval_factor(kind, level) * model.field_at(ages).std.numpy()
+    mean = model.mean_shapes(np.repeat(ages[:, None], len(model.template), axis=1))
+    if rule == "pooled":
+        past = [_earlier(cohort, row, age) for row, age in zip(start, ages, strict=True)]
+        past = past if history == "all" else [rows[:1] for rows in past]
+        start = np.array([rows[-1] for rows in past], dtype=int)
+        moved, width = _pooled(model, cohort, past, ages, level)
+        points = mean + moved
+    else:
+        points = mean if rule == "mean" else paper_forecast(model, cohort, start, ages)
+        kind = "population" if rule == "mean" else "forecast_paper"
+        width = model.interval_factor(kind, level) * model.field_at(ages).std.numpy()
     return Prediction(
         points=points,
         lower=points - width,
         upper=points + width,
         subject=cohort.visits.subject[start],
         from_visit=cohort.visits.visit[start],
-        t0=t0,
+        t0=cohort.visits.t[start],
         t1=ages,
         row0=start,
         row1=later,
         extrapolated=model.outside_ages(ages),
         cells=model.cells,
     )
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise QueryError(f"{name} must be one of {allowed}. Got {value!r}.", "Choose one of them.")
+
+
+def _earlier(cohort: Correspondence, row: int, age: float) -> np.ndarray:
+    """Rows of the same subject before an age, earliest first; the row itself at least."""
+    t = cohort.visits.t
+    same = np.flatnonzero((cohort.visits.subject == cohort.visits.subject[row]) & (t < age))
+    rows = same[np.argsort(t[same], kind="stable")]
+    return rows if len(rows) else np.array([row])
+
+
+def _pooled(
+    model: PRISM, cohort: Correspondence, past: list[np.ndarray], ages: Times, level: float
+) -> tuple[Shapes, Shapes]:
+    """Expected residuals and half-widths of their intervals, (K, M, n) each, a block at a time."""
+    size = max(1, BLOCK_VALUES // model.template.size)
+    moved, width = [], []
+    factor = model.interval_factor("forecast", level)
+    for k in range(0, len(past), size):
+        rows = np.unique(np.concatenate(past[k : k + size]))
+        seen = Residuals.of(model.table, model.template, cohort[rows])
+        here = [np.searchsorted(rows, part) for part in past[k : k + size]]
+        ahead = forecast_residuals(model.covariation, model.table, seen, here, ages[k : k + size])
+        moved.append(ahead.mean[:, 0])
+        sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
+        width.append(factor * sd)
+    return np.concatenate(moved), np.concatenate(width)
 
 
 def _pairs(

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prism.applications.ages import AgePosterior, age_posterior
 from prism.cohort import Correspondence, Visits
 from prism.fisher import spread_of
-from prism.intrinsic import fisher_mean, joint_mle_time, mle_time, plain_mean
+from prism.intrinsic import fisher_mean, mle_time, plain_mean
 from prism.model import PRISM
+from prism.model.calibrate import clock_basis, clock_spread
+from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Times
 
 
@@ -19,16 +22,19 @@ class TimeMap:
 
     Attributes:
         visits: The visits the rows belong to.
-        tau: (N,) recommended estimate of the whole shape's intrinsic time (joint likelihood).
-        tau_se: (N,) its standard error: how well the points agree, and how well the population's
-            own clock is known from the subjects it was learned from.
+        tau: (N,) recommended estimate of the whole shape's intrinsic time (pooled likelihood).
+        tau_se: (N,) its standard error: measurement, what points do by themselves, and how well
+            the population's own clock is known from the subjects it was learned from.
         tau_mean: (N,) plain mean of the encoder's times (the paper's, age unknown).
         tau_fisher: (N,) Fisher-weighted mean of the encoder's times (the paper's, age known).
         tau_mle: (N,) Fisher-weighted mean of the points' likelihood times.
-        z: (N,) (tau - t) in units of the population's temporal spread; NaN where t is unknown.
-        point_tau: (N, M) likelihood time of every point; NaN where missing or unreadable.
-        point_se: (N, M) its standard error I^-1/2; infinite where time cannot be read.
+        z: (N,) (tau - t) in units of how far people of that age differ; NaN where t is unknown.
+        point_tau: (N, M) time of every point, pooled with the rest of the shape; NaN where the
+            shape says nothing about it.
+        point_se: (N, M) its standard error; infinite where time cannot be read.
+        point_tau_mle: (N, M) likelihood time of every point by itself.
         point_tau_encoder: (N, M) the encoder's time of every point.
+        age: What the shape, and an uncertain age where one was given, say of the calendar age.
         extrapolated: (N,) True where tau lies outside the training ages.
     """
 
@@ -41,49 +47,91 @@ class TimeMap:
     z: Times
     point_tau: Floats
     point_se: Floats
+    point_tau_mle: Floats
     point_tau_encoder: Floats
+    age: AgePosterior
     extrapolated: np.ndarray
 
 
 def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
-    """Estimate the intrinsic time of every visit; ages may be unknown (NaN)."""
+    """Estimate the intrinsic time of every visit; ages may be unknown (NaN) or uncertain.
+
+    A column `t_error` of the visits holds the standard error of an uncertain age.
+    """
     d, t = model.displacements(cohort), cohort.visits.t
-    joint = joint_mle_time(model.table, d)
+    whole = date(model.covariation, model.table, d, model.calibration.modes)
+    spread = whole.spread * model.calibration.spread_scale
     points = mle_time(model.table, d)
     encoded = model.encoder(model.template, d)
-    se = np.asarray(spread_of(points.info))
-    readable = (se < model.population.units.t_range) & ~np.isnan(points.tau)
+    age = age_posterior(model, whole.tau, cohort.visits)
+    pooled, pooled_se = _pooled_points(model, cohort, np.where(np.isnan(t), whole.tau, t))
     return TimeMap(
         visits=cohort.visits,
-        tau=joint.tau,
-        tau_se=np.hypot(joint.se, clock_error(model, joint.tau)),
+        tau=whole.tau,
+        tau_se=np.hypot(whole.se, clock_error(model, whole.tau)),
         tau_mean=plain_mean(encoded),
         tau_fisher=fisher_mean(encoded, model.table, t),
         tau_mle=fisher_mean(points.tau, model.table, np.full(len(t), np.nan)),
-        z=(joint.tau - t) / overall_spread(model, t),
-        point_tau=np.where(readable, points.tau, np.nan),
-        point_se=np.where(readable, se, np.inf),
+        z=(whole.tau - t) / spread,
+        point_tau=pooled,
+        point_se=pooled_se,
+        point_tau_mle=_where_readable(model, points.tau, np.asarray(spread_of(points.info)))[0],
         point_tau_encoder=encoded,
-        extrapolated=model.outside_ages(joint.tau),
+        age=age,
+        extrapolated=model.outside_ages(whole.tau),
     )
 
 
-def overall_spread(model: PRISM, t: Times) -> Times:
-    """Temporal spread of the whole shape at t: the Fisher-weighted mean of sigma_tau^2, (N,)."""
+def _where_readable(model: PRISM, tau: Floats, se: Floats) -> tuple[Floats, Floats]:
+    """NaN and infinity where the standard error exceeds the training range."""
+    readable = (se < model.population.units.t_range) & ~np.isnan(tau)
+    return np.where(readable, tau, np.nan), np.where(readable, se, np.inf)
+
+
+def _pooled_points(model: PRISM, cohort: Correspondence, t: Times) -> tuple[Floats, Floats]:
+    """Time and standard error of every point of the anatomy that the visit shows, cleared of noise.
+
+    The shape is conditioned on itself: points take from the rest what co-varies with them.
+    """
     known = ~np.isnan(t)
-    sigma_tau = model.spread(np.where(known, t, model.ages[0]))
-    readable = np.isfinite(sigma_tau)
-    info = np.where(readable, 1 / np.where(readable, sigma_tau, 1.0) ** 2, 0.0)
-    total = info.sum(axis=1)
-    square = np.divide(readable.sum(axis=1), total, out=np.full(len(t), np.nan), where=total > 0)
-    return np.where(known, np.sqrt(square), np.nan)
+    tau, se = np.full(cohort.points.shape[:2], np.nan), np.full(cohort.points.shape[:2], np.inf)
+    if not known.any():
+        return tau, se
+    seen = Residuals.of_shapes(model.table, model.displacements(cohort)[known], t[known])
+    past = list(np.arange(known.sum())[:, None])
+    clear = forecast_residuals(model.covariation, model.table, seen, past, t[known])
+    mean = seen.mu + clear.mean[:, 0]
+    points = mle_time(model.table, mean)
+    error = _time_error(seen, clear.cov_state[:, 0], points.info)
+    error = np.hypot(error, clock_error(model, t[known])[:, None])
+    tau[known], se[known] = _where_readable(model, points.tau, error)
+    return tau, se
+
+
+def _time_error(seen: Residuals, cov: Floats, info: Floats) -> Floats:
+    """Standard error of the time of points whose displacement has covariance cov, (N, M).
+
+    tau is mu_t' Sigma^-1 d / I, hence its variance is w' cov w with w = Sigma^-1 mu_t / I.
+    """
+    w = np.linalg.solve(seen.Sigma, seen.mu_t[..., None])[..., 0]
+    speed = (w * seen.mu_t).sum(-1)
+    variance = (w * (cov @ w[..., None])[..., 0]).sum(-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((speed > 0) & (info > 0), np.sqrt(np.maximum(variance, 0)) / speed, np.inf)
 
 
 def clock_error(model: PRISM, tau: Times) -> Times:
-    """Standard error of the mean trajectory itself, in time: sqrt(pi / 2) sigma / sqrt(N), (N,).
+    """[Eq. clock] Standard error of the mean trajectory itself, in time, (N,).
 
-    The trajectory is the median of finitely many subjects; whoever is dated by it shares its error.
+    The cohort's information G on a shift, a stretch and a bend of its clock gives
+    sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
     """
-    first, last = model.ages
-    spread = overall_spread(model, np.clip(tau, first, last))
-    return np.sqrt(np.pi / 2) * spread / np.sqrt(model.subjects)
+    basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
+    inverse = np.linalg.pinv(model.calibration.clock, hermitian=True)
+    return np.sqrt(np.maximum(((basis @ inverse) * basis).sum(-1), 0.0))
+
+
+def tempo_spread(model: PRISM, t: Times) -> Times:
+    """How far tau and t differ among people of ages t: standard deviation, (N,)."""
+    known = model.calibration
+    return known.spread_scale * clock_spread(model, model.covariation, t, known.modes)

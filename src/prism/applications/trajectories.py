@@ -13,7 +13,7 @@ from prism.fisher import (
     covariance_information,
     field_and_rate,
     mean_information,
-    temporal_std,
+    separated_spread,
 )
 from prism.model import PRISM
 from prism.typing import Cells, Floats, Shapes, Times
@@ -67,7 +67,10 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
     info = np.stack([mean_information(rate).numpy() for rate in rates])
     extra = np.stack([covariance_information(rate).numpy() for rate in rates])
     bound = model.spread(times)
-    separated = temporal_std(model, model.template, times[:, None], kind="separated")
+    noise = model.covariation.factors.q * model.covariation.noise_share
+    separated = np.stack([
+        separated_spread(rate.field, rate.mu_t, min(noise, 1.0)).numpy() for rate in rates
+    ])  # fmt: skip
     width = model.interval_factor("population", level) * std
     points = model.template + mu
     return Trajectory(

@@ -88,9 +88,13 @@ def open_both(
     model_path: Path, cohort_path: Path, split: str | None = ALL_ROWS
 ) -> tuple[PRISM, Correspondence, Truth | None]:
     """Read a model and a cohort that fits it, the rows of one split."""
+    from prism.cohort import unfamiliar
+
     model = open_model(model_path)
     cohort, truth = open_cohort(cohort_path)
     model.displacements(cohort)  # refuses a cohort that does not fit
+    for sentence in unfamiliar(cohort.visits, model.provenance.get("covariates", {})):
+        typer.echo(f"note: {sentence}", err=True)
     return model, *rows_of_split(cohort, truth, split)
 
 

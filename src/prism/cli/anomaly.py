@@ -39,10 +39,12 @@ def anomaly(
     facts = record("anomaly", known, shapes, age_assumed=found.age_assumed.tolist())
     with answer_table(out, _columns(found), facts):
         if maps is not None:
-            write_maps(maps, shapes, {"z": found.point_z, "p": found.point_p}, facts)
+            arrays = {"z": found.point_z, "p": found.point_p, "q": found.point_q}
+            write_maps(maps, shapes, arrays, facts)
     unusual = count(int((found.p_value < UNUSUAL).sum()), "visit")
     assumed = int(found.age_assumed.sum())
-    note = f"; {count(assumed, 'age')} unknown, intrinsic time stood in" if assumed else ""
+    told = f"; {count(assumed, 'age')} unknown or uncertain, taken from the shape"
+    note = told if assumed else ""
     say(f"anomaly: {unusual} of {len(shapes)} unusual (p < {UNUSUAL}){note}. Wrote {out}")
 
 

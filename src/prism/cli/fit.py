@@ -159,7 +159,8 @@ def configured(preset: str, settings: list[str]) -> PopulationConfig:
 
 
 def _value(name: str, text: str, kind: str) -> int | float:
-    read, expected = (int, "a whole number") if kind == "int" else (float, "a finite number")
+    whole = kind.startswith("int")
+    read, expected = (int, "a whole number") if whole else (float, "a finite number")
     try:
         value = read(text)
     except ValueError:

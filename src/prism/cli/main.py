@@ -10,12 +10,14 @@ import typer
 from prism import __version__
 from prism.cli._guard import GuardedGroup
 from prism.cli.anomaly import anomaly
+from prism.cli.chart import chart
 from prism.cli.check import check
 from prism.cli.demo import demo
 from prism.cli.doctor import doctor
 from prism.cli.evaluate import evaluate
 from prism.cli.fit import FitCommand, fit
 from prism.cli.predict import predict
+from prism.cli.register import RegisterCommand, register
 from prism.cli.report import report
 from prism.cli.simulate import simulate
 from prism.cli.time import time
@@ -51,8 +53,9 @@ def house(
 
 for verb in (demo, simulate, check):
     app.command()(verb)
+app.command(cls=RegisterCommand)(register)
 app.command(cls=FitCommand)(fit)
-for verb in (trajectory, time, predict, anomaly, evaluate, report, doctor):
+for verb in (trajectory, time, predict, anomaly, chart, evaluate, report, doctor):
     app.command()(verb)
 
 

@@ -31,8 +31,16 @@ KEYS = ("points", "lower", "upper", "subject", "from_visit", "t0", "t1")
 class Rule(StrEnum):
     """How a subject is carried forward."""
 
+    pooled = "pooled"
     paper = "paper"
     mean = "mean"
+
+
+class History(StrEnum):
+    """Which earlier visits are looked at."""
+
+    first = "first"
+    all = "all"
 
 
 def predict(
@@ -43,12 +51,23 @@ def predict(
         str | None, typer.Option(metavar="T1,T2", help="Ages. Default: each later visit's.")
     ] = None,
     rule: Annotated[
-        Rule, typer.Option(help="Keep the temporal z-score, or the population mean.")
-    ] = Rule.paper,
+        Rule,
+        typer.Option(
+            help="pooled: as points and visits co-vary. paper: each point keeps its temporal "
+            "z-score. mean: the population's."
+        ),
+    ] = Rule.pooled,
+    history: Annotated[
+        History | None,
+        typer.Option(
+            help="Look at the earliest visit alone, or at every visit before the age (rule "
+            "pooled). Default: first; all with --at."
+        ),
+    ] = None,
 ) -> None:
     """Forecast the shape of every subject.
 
-    From the earliest visit of each, with 90% intervals of every coordinate.
+    From its earlier visits, with 90% intervals of every coordinate.
     """
     from prism.cohort.vtp_file import require_vtp
     from prism.runs import fresh_folder
@@ -61,11 +80,13 @@ def predict(
 
     known, shapes, _ = open_both(model, cohort)
     t1 = None if ages is None else np.asarray(ages)
-    found = predict_shape(known, shapes, t1, "paper" if rule is Rule.paper else "mean")
+    found = predict_shape(
+        known, shapes, t1, rule.value, history=None if history is None else history.value
+    )
     with fresh_folder(out, ARRAYS) as draft:
         _write(draft, found)
-        extrapolated = found.extrapolated.tolist()
-        facts = record("predict", known, shapes, at=ages, rule=rule, extrapolated=extrapolated)
+        asked = {"at": ages, "rule": rule, "history": history}
+        facts = record("predict", known, shapes, **asked, extrapolated=found.extrapolated.tolist())
         write_json(draft / PROVENANCE, facts)
     forecasts = count(len(found.points), "forecast")
     people = count(len(set(found.subject.tolist())), "subject")

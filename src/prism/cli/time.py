@@ -26,7 +26,8 @@ NUMBERS = ("tau", "tau_se", "tau_mean", "tau_fisher", "tau_mle", "z")
 def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolder = None) -> None:
     """Write how old every visit looks.
 
-    The intrinsic time of the whole shape, and with --maps of every point.
+    The intrinsic time of the whole shape, and with --maps of every point. Where an age is unknown,
+    or the column t_error gives its error, also what the shape says of it (columns age...).
     """
     from prism.cohort.vtp_file import require_vtp
 
@@ -39,7 +40,11 @@ def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolde
     facts = record("time", known, shapes)
     with answer_table(out, _columns(found), facts):
         if maps is not None:
-            arrays = {"tau": found.point_tau, "se": found.point_se}
+            arrays = {
+                "tau": found.point_tau,
+                "se": found.point_se,
+                "tau_mle": found.point_tau_mle,
+            }
             write_maps(maps, shapes, arrays, facts)
     note = outside(known, found.extrapolated, "visit")
     say(f"time: {_summary(found, known.time_unit)}{note}. Wrote {out}")
@@ -48,7 +53,12 @@ def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolde
 def _columns(found: TimeMap) -> dict[str, Any]:
     visits = found.visits
     named = {"subject": visits.subject, "visit": visits.visit, "t": visits.t}
-    return named | {name: getattr(found, name) for name in NUMBERS}
+    numbers = {name: getattr(found, name) for name in NUMBERS}
+    if not found.age.uncertain.any():
+        return named | numbers
+    age = found.age
+    dated = {"age": age.mean, "age_se": age.se, "age_lower": age.lower, "age_upper": age.upper}
+    return named | numbers | dated
 
 
 def _summary(found: TimeMap, unit: str) -> str:

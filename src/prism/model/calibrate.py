@@ -1,53 +1,328 @@
-"""Calibration inside `fit`: what held-out subjects teach about the model's own statements."""
+"""Calibration inside `fit`: what subjects not seen teach about the model's own statements."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from prism import rules
-from prism.calibration import LEVELS, REFERENCE_SHAPES, inflation_of, interval_factors
+from prism.calibration import LEVELS, interval_factors
 from prism.cohort import Correspondence
-from prism.intrinsic import mle_time
+from prism.covariation import (
+    GROWTH,
+    TOGETHER,
+    Covariation,
+    Patches,
+    believe,
+    fit_covariation,
+    patch_scores,
+)
+from prism.intrinsic import TimeTable, mle_time
+from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats
 
 if TYPE_CHECKING:
     from prism.model.core import PRISM, Calibration
 
-MOST_PAIRS = 2000
-MOST_VALUES = 20_000_000
+MOST_VALUES, MOST_VISITS = 6_000_000, 2000  # residual coordinates and visits to calibrate on
+MOST_REFERENCE, MOST_DATED = 1000, 500  # visits whose scores are kept; to choose how to date
+FOLDS = 3
+MODE_SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)
+MODES_EARN = 0.1  # least gain in scatter for which the modes are believed
+FEWEST_PAIRS = 20
+POINT_REFERENCE = 20_000
+TOLERANCE_SHARE = 1 / 3  # of the noise floor
 
 
-def calibrate(model: PRISM, fitting: Correspondence, held_out: Correspondence) -> Calibration:
-    """Measure interval factors on the whole cohort and anomaly scores on held-out subjects."""
+@dataclass(frozen=True)
+class CrossFit:
+    """Residuals of subjects the field has not seen, and covariations that have not seen them.
+
+    Attributes:
+        cohort: The visits.
+        seen: Their residuals.
+        fold: (N,) which covariation has not seen the visit's subject.
+        hows: One covariation a fold.
+    """
+
+    cohort: Correspondence
+    seen: Residuals
+    fold: np.ndarray
+    hows: list[Covariation]
+
+    def some(self, most: int) -> CrossFit:
+        """At most so many visits, of as many subjects as can be."""
+        keep = _spread_over_subjects(self.cohort, most)
+        return replace(self, cohort=self.cohort[keep], seen=self.seen[keep], fold=self.fold[keep])
+
+
+def calibrate(
+    model: PRISM, cohort: Correspondence, held_out: list[list[str]]
+) -> tuple[Covariation, Calibration]:
+    """Learn the covariation, then measure every statement on subjects it was not learned from.
+
+    Args:
+        model: Population and encoder, not yet calibrated.
+        cohort: The training cohort.
+        held_out: Subjects each member of the population has not seen.
+    """
     from prism.model.core import Calibration
 
-    share = min(1.0, MOST_VALUES / fitting.template.size / (len(fitting) + len(held_out)))
-    both = _join(*(_thin(part, math.ceil(share * len(part))) for part in (fitting, held_out)))
-    unseen = np.isin(both.visits.subject, held_out.visits.subjects)
-    u = standardised(model, both)
-    inflation = inflation_of(u, both.visits.subject, unseen)
-    population = interval_factors(u, inflation)
-    u_forecast, pairs = _forecast_residuals(model, both)
-    forecast = interval_factors(u_forecast, inflation) if pairs >= 20 else population
-    inside = np.abs(u[unseen])
-    reference = _thin(held_out, REFERENCE_SHAPES)
-    distance = mahalanobis(model, reference)
-    return Calibration(
-        population=population,
-        forecast=forecast,
-        forecast_pairs=pairs,
-        scores=rules.mahalanobis_score(distance),
-        scores_paper=paper_scores(model, reference),
-        distances=distance,
-        coverage={
-            f"{level:g}": float((inside <= population[i])[~np.isnan(inside)].mean())
-            for i, level in enumerate(LEVELS)
-        },
+    sample = _thin(cohort)
+    seen = unseen_residuals(model, sample, held_out)
+    tolerance = TOLERANCE_SHARE * model.population.floor
+    how, recipe = fit_covariation(seen.r, seen.Sigma, seen.mu_t, seen.subject, seen.t, tolerance)
+    fold = np.unique(seen.subject, return_inverse=True)[1] % FOLDS
+    hows = []
+    for k in range(FOLDS):
+        rest = seen[fold != k]
+        hows.append(
+            fit_covariation(rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t, tolerance, recipe)[
+                0
+            ]
+        )
+    cross = CrossFit(sample, seen, fold, hows)
+    u = _standardised_residuals(model, cohort, seen)
+    u_forecast, u_paper = _forecast_errors(model, cross)
+    enough = len(u_forecast) >= FEWEST_PAIRS
+    modes, scale = _dating(model, cross)
+    return how, Calibration(
+        population=interval_factors(u),
+        forecast=interval_factors(u_forecast if enough else u[:0]),
+        forecast_paper=interval_factors(u_paper) if enough else interval_factors(u),
+        forecast_pairs=len(u_forecast),
+        **_anomaly_reference(model, cross),
+        modes=modes,
+        spread_scale=scale,
+        clock=_clock_precision(model, cohort, how, modes),
+        coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
+        coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
     )
+
+
+def unseen_residuals(model: PRISM, sample: Correspondence, held_out: list[list[str]]) -> Residuals:
+    """Residuals of every visit, as of a subject the population has not seen.
+
+    With several members each subject has one that has not seen it: alone it is less steady than
+    the average, so that what is learned from it errs on the safe side. One member is used for
+    large cohorts only, where seeing a subject hardly matters.
+    """
+    if len(model.population.members) == 1:
+        return Residuals.of(model.table, model.template, sample)
+    parts, rows = [], []
+    span = model.table.first, model.table.last
+    for member, names in zip(model.population.members, held_out, strict=True):
+        which = np.flatnonzero(np.isin(sample.visits.subject, names))
+        if len(which):
+            table = TimeTable.of(member, model.template, span)
+            parts.append(Residuals.of(table, model.template, sample[which]))
+            rows.append(which)
+    return Residuals.join(parts)[np.argsort(np.concatenate(rows), kind="stable")]
+
+
+def _thin(cohort: Correspondence) -> Correspondence:
+    """A few visits of every subject, or of some subjects where shapes are very large."""
+    most = max(8 * FOLDS, int(min(MOST_VALUES / cohort.template.size, MOST_VISITS)))
+    if most >= 2 * len(cohort.visits.subjects) or len(cohort) <= most:
+        return cohort[_spread_over_subjects(cohort, most)]
+    subjects = cohort.visits.subjects  # pairs of visits matter more than people
+    visits = len(cohort) / len(subjects)
+    count = max(FOLDS, int(most / min(visits, 2)))
+    chosen = np.linspace(0, len(subjects) - 1, min(count, len(subjects))).round().astype(int)
+    some = cohort.of_subjects([subjects[i] for i in chosen])
+    return some[_spread_over_subjects(some, most)]
+
+
+def _spread_over_subjects(cohort: Correspondence, most: int) -> np.ndarray:
+    """Rows of at most so many visits: one of every subject, then a second, and so on; rising."""
+    order = np.random.default_rng(0).permutation(len(cohort))
+    _, owner = np.unique(cohort.visits.subject, return_inverse=True)
+    turn = np.empty(len(cohort), dtype=int)
+    turn[order] = _running_count(owner[order])
+    place = np.empty(len(cohort), dtype=int)
+    place[order] = np.arange(len(cohort))
+    return np.sort(np.lexsort((place, turn))[:most])
+
+
+def _running_count(owner: np.ndarray) -> np.ndarray:
+    """How often each entry has occurred before, (N,)."""
+    order = np.argsort(owner, kind="stable")
+    start = np.searchsorted(owner[order], owner[order])
+    count = np.empty(len(owner), dtype=int)
+    count[order] = np.arange(len(owner)) - start
+    return count
+
+
+def _standardised_residuals(model: PRISM, cohort: Correspondence, seen: Residuals) -> Floats:
+    """(d - mu) / std of every coordinate: of the whole cohort where one member has learned it."""
+    if len(model.population.members) > 1 or len(cohort) * cohort.template.size > 5 * MOST_VALUES:
+        return seen.r / np.sqrt(np.diagonal(seen.Sigma, axis1=-2, axis2=-1))
+    return standardised(model, cohort)
+
+
+def _forecast_errors(model: PRISM, cross: CrossFit) -> tuple[Floats, Floats]:
+    """Standardised errors (P, M, n) of pooled and paper's forecasts, first visit to later ones."""
+    pooled, paper = [np.empty((0, *model.template.shape))], [np.empty((0, *model.template.shape))]
+    for k, how in enumerate(cross.hows):
+        rows = np.flatnonzero(cross.fold == k)
+        seen, visits = cross.seen[rows], cross.cohort[rows]
+        start, later = rules.first_to_later(seen.subject, seen.t)
+        if not len(start):
+            continue
+        ahead = forecast_residuals(how, model.table, seen, list(start[:, None]), seen.t[later])
+        sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
+        pooled.append((seen.r[later] - ahead.mean[:, 0]) / sd)
+        shapes = paper_forecast(model, visits, start, seen.t[later])
+        std = model.field_at(seen.t[later]).std.numpy()
+        paper.append((visits.points[later] - shapes) / std)
+    return np.concatenate(pooled), np.concatenate(paper)
+
+
+def paper_forecast(model: PRISM, cohort: Correspondence, start: np.ndarray, t1: Floats) -> Floats:
+    """The paper's forecast from rows `start` to ages t1, (P, M, n)."""
+    t0 = cohort.visits.t[start]
+    tau0 = mle_time(model.table, model.displacements(cohort)[start]).tau
+    z = rules.temporal_z(tau0, t0, model.spread(t0))
+    return model.mean_shapes(rules.forecast_time(z, t1, model.spread(t1)))
+
+
+def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
+    """Share of the modes that dates people best, and the scale of the spread it claims.
+
+    Whatever tempo is, an estimate that scatters less about the calendar has less error of its
+    own. Points independent given tau is the simple answer; modes must earn their place.
+    """
+    cross = cross.some(MOST_DATED)
+    d, t = cross.seen.r, cross.seen.t
+    shapes = cross.cohort.points - model.template
+    best, chosen = np.inf, (0.0, 1.0)
+    for share in MODE_SHARES:
+        off, claimed = np.full(len(d), np.nan), np.full(len(d), np.nan)
+        for k, how in enumerate(cross.hows):
+            rows = cross.fold == k
+            found = date(how, model.table, shapes[rows], share)
+            off[rows], claimed[rows] = found.tau - t[rows], found.spread
+        known = np.isfinite(off) & (claimed > 0)
+        if not known.any():
+            return chosen
+        scatter = np.sqrt(np.mean(np.square(off[known])))
+        if scatter < best:
+            best = scatter if share else (1 - MODES_EARN) * scatter
+            chosen = share, float(np.sqrt(np.mean(np.square(off[known] / claimed[known]))))
+    return chosen
+
+
+def _clock_precision(
+    model: PRISM, cohort: Correspondence, how: Covariation, modes: float
+) -> Floats:
+    """(3, 3) information of the cohort on a shift, a stretch and a bend of its clock.
+
+    The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
+    is dated by it shares its error. Subjects count once, each by its own temporal spread.
+    """
+    ages = np.linspace(*model.ages, 65)
+    spread = np.interp(cohort.visits.t, ages, clock_spread(model, how, ages, modes))
+    _, owner, count = np.unique(cohort.visits.subject, return_inverse=True, return_counts=True)
+    weight = 1 / np.maximum(spread, 1e-9 * np.ptp(ages)) ** 2 / count[owner]
+    basis = clock_basis(model, cohort.visits.t)
+    return (basis * weight[:, None]).T @ basis
+
+
+def clock_basis(model: PRISM, t: Floats) -> Floats:
+    """1, s, s^2 of normalised time, (N, 3)."""
+    first, last = model.ages
+    return ((t - first) / (last - first))[:, None] ** np.arange(3)
+
+
+def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Floats:
+    """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
+    shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
+    return date(how, model.table, shapes - model.template, modes).spread
+
+
+def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
+    """Scores of normals by covariations that have not seen them."""
+    patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
+    found = np.empty((len(cross.fold), 3, len(patches.centre)))
+    low_rank = np.empty(len(cross.fold))
+    for k, how in enumerate(cross.hows):
+        rows = np.flatnonzero(cross.fold == k)
+        seen = cross.seen[rows]
+        x = how.visible(seen.r, seen.Sigma)
+        found[rows] = patch_scores(how, x, seen.mu_t, model.template, patches)
+        low_rank[rows] = low_rank_score(how, seen)
+    mean, sd = _moments(found)
+    standard = (found - mean) / sd
+    maps = point_map(standard, patches, model.template)
+    values = np.sort(maps[~np.isnan(maps)])
+    distance = mahalanobis_distance(cross.seen)
+    keep = np.linspace(0, len(values) - 1, min(len(values), POINT_REFERENCE)).round().astype(int)
+    return {
+        "patch_mean": mean,
+        "patch_sd": sd,
+        "scores": strongest(standard[:, TOGETHER])[0],
+        "scores_growth": strongest(standard[:, GROWTH])[0],
+        "scores_low_rank": low_rank,
+        "scores_mahalanobis": rules.mahalanobis_score(distance),
+        "scores_paper": paper_scores(model, cross.cohort),
+        "points": values[keep],
+    }
+
+
+def _moments(scores: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every patch's tests over normals, drawn to the common ones.
+
+    A patch counts for as much as its visits; the common value stands in where it was hardly seen.
+    """
+    seen = ~np.isnan(scores)
+    count = seen.sum(0)
+    filled = np.where(seen, scores, 0.0)
+    common = filled.sum((0, 2)) / np.maximum(count.sum(1), 1)
+    mean = (filled.sum(0) + 10 * common[:, None]) / (count + 10)
+    square = np.where(seen, np.square(scores - mean), 0.0)
+    common_square = square.sum((0, 2)) / np.maximum(count.sum(1), 1)
+    variance = (square.sum(0) + 10 * common_square[:, None]) / (count + 10)
+    return mean, np.sqrt(np.maximum(variance, 1e-12))
+
+
+def strongest(standard: Floats) -> tuple[Floats, np.ndarray]:
+    """Greatest value over patches (N, P), NaN where none was seen, and the patch it is at."""
+    filled = np.where(np.isnan(standard), -np.inf, standard)
+    where = filled.argmax(axis=1)
+    value = filled[np.arange(len(filled)), where]
+    return np.where(np.isinf(value), np.nan, value), where
+
+
+def point_map(standard: Floats, patches: Patches, template: Floats) -> Floats:
+    """How far the small patch around every point has moved together, (N, M)."""
+    from scipy.spatial import KDTree
+
+    size = min(1, int(patches.size.max()))
+    which = np.flatnonzero(patches.size == size)
+    nearest = which[KDTree(template[patches.centre[which]]).query(template)[1]]
+    return standard[:, TOGETHER, nearest]
+
+
+def low_rank_score(how: Covariation, seen: Residuals) -> Floats:
+    """[Eq. low-rank-score] Surprise at the whole shape for its age: minus the log evidence, (N,).
+
+    In units of its own degrees of freedom, so that partial shapes compare.
+    """
+    x = how.visible(seen.r, seen.Sigma)
+    count = np.maximum(x.seen.sum(-1), 1) * x.r.shape[-1]
+    size = max(1, 200_000 // x.r[0].size)
+    found = [believe(how.factors, x[v : v + size]).evidence for v in range(0, len(x), size)]
+    return -np.concatenate(found) / count
+
+
+def mahalanobis_distance(seen: Residuals) -> Floats:
+    """|L^-1 (d - mu)| of every point, (N, M); NaN where missing."""
+    solved = np.linalg.solve(seen.Sigma, np.nan_to_num(seen.r)[..., None])[..., 0]
+    square = (np.nan_to_num(seen.r) * solved).sum(-1)
+    return np.where(np.isnan(seen.r[..., 0]), np.nan, np.sqrt(square))
 
 
 def standardised(model: PRISM, cohort: Correspondence) -> Floats:
@@ -57,49 +332,22 @@ def standardised(model: PRISM, cohort: Correspondence) -> Floats:
     return ((d - field.mu) / field.std).numpy()
 
 
-def mahalanobis(model: PRISM, cohort: Correspondence) -> Floats:
-    """|L^-1 (d - mu)| of every point, (N, M); NaN where missing."""
-    field = model.field_at(cohort.visits.t)
-    white = field.whiten(torch.as_tensor(model.displacements(cohort)))
-    return white.square().sum(-1).sqrt().numpy()
-
-
 def paper_scores(model: PRISM, cohort: Correspondence) -> Floats:
     """The paper's anomaly score of every visit from the encoder's times, (N,)."""
     tau = model.encoder(model.template, model.displacements(cohort))
     return rules.paper_score(tau, model.spread(cohort.visits.t))
 
 
-def _forecast_residuals(model: PRISM, cohort: Correspondence) -> tuple[Floats, int]:
-    """Standardised errors of the paper's forecast from each first visit to the later ones."""
-    start, later = rules.first_to_later(cohort.visits.subject, cohort.visits.t)
-    keep = np.linspace(0, len(start) - 1, min(len(start), MOST_PAIRS)).round().astype(int)
-    start, later = start[keep], later[keep]
-    if not len(start):
-        return np.empty((0, *model.template.shape)), 0
-    t = cohort.visits.t
-    tau = mle_time(model.table, model.displacements(cohort)[start]).tau
-    z = rules.temporal_z(tau, t[start], model.spread(t[start]))
-    tau1 = rules.forecast_time(z, t[later], model.spread(t[later]))
-    error = cohort.points[later] - model.mean_shapes(tau1)
-    return error / model.field_at(t[later]).std.numpy(), len(start)
-
-
-def _join(a: Correspondence, b: Correspondence) -> Correspondence:
-    from dataclasses import replace
-
-    from prism.cohort import Visits
-
-    visits = Visits(
-        np.concatenate([a.visits.subject, b.visits.subject]),
-        np.concatenate([a.visits.visit, b.visits.visit]),
-        np.concatenate([a.visits.t, b.visits.t]),
-    )
-    return replace(a, points=np.concatenate([a.points, b.points]), visits=visits)
-
-
-def _thin(cohort: Correspondence, most: int) -> Correspondence:
-    """An even selection of at most `most` visits."""
-    if len(cohort) <= most:
-        return cohort
-    return cohort[np.linspace(0, len(cohort) - 1, most).round().astype(int)]
+def _cross_coverage(u: Floats, fold: np.ndarray) -> dict[str, float]:
+    """Nominal level -> share of a fold's values inside the interval learned on the others."""
+    if len(u) < 2 * FOLDS:
+        return {}
+    inside = np.zeros((len(LEVELS), 2))
+    for k in range(FOLDS):
+        factors = interval_factors(u[fold != k])
+        new = np.abs(u[fold == k])
+        for i in range(len(LEVELS)):
+            inside[i] += (new <= factors[i]).sum(), (~np.isnan(new)).sum()
+    return {
+        f"{level:g}": float(a / max(b, 1)) for level, (a, b) in zip(LEVELS, inside, strict=True)
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,8 @@ import torch
 from torch import Tensor
 
 from prism.calibration import LEVELS
-from prism.cohort import Correspondence
+from prism.cohort import Correspondence, known_covariates
+from prism.covariation import Covariation
 from prism.errors import FitError, ModelError, QueryError
 from prism.fisher import spread_of
 from prism.gaussian import GaussianField
@@ -21,6 +23,7 @@ from prism.population import (
     PRESETS,
     NeuralPopulation,
     PopulationConfig,
+    Scales,
     check_trainable,
     fit_population,
 )
@@ -38,25 +41,52 @@ ENCODER_PRESETS = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """What held-out subjects taught about the model's own statements.
+    """What subjects not seen taught about the model's own statements.
 
     Attributes:
         population: (levels, M, n) interval factors for a shape of known age.
-        forecast: (levels, M, n) interval factors for a personal forecast (rule `paper`).
+        forecast: (levels, M, n) interval factors of the pooled forecast.
+        forecast_paper: (levels, M, n) interval factors of the paper's forecast.
+        patch_mean, patch_sd: (3, P) tests of every patch over normals.
+        scores: (H,) anomaly scores of normals: their strangest patch.
+        scores_growth: (H,) the same along growth alone.
+        scores_low_rank: (H,) surprise at their whole shape.
+        scores_mahalanobis: (H,) their most unusual points, each by itself.
+        scores_paper: (H,) the paper's scores.
+        points: (Q,) map values of normals, rising.
+        clock: (3, 3) how well the cohort's own clock is known.
         forecast_pairs: How many pairs of visits the forecast factors come from.
-        scores: (H,) anomaly scores of held-out normal shapes.
-        scores_paper: (H,) the paper's anomaly scores of the same shapes.
-        distances: (H, M) Mahalanobis distance of every point of held-out normal shapes.
-        coverage: Nominal level -> share of held-out displacements inside the interval.
+        modes: Share of the modes that counts when a shape is dated.
+        spread_scale: Found over claimed spread of tau - t.
+        coverage: Nominal level -> share of unseen displacements inside the interval.
+        coverage_forecast: The same of forecasts.
     """
 
     population: Floats
     forecast: Floats
-    forecast_pairs: int
+    forecast_paper: Floats
+    patch_mean: Floats
+    patch_sd: Floats
     scores: Floats
+    scores_growth: Floats
+    scores_low_rank: Floats
+    scores_mahalanobis: Floats
     scores_paper: Floats
-    distances: Floats
+    points: Floats
+    clock: Floats
+    forecast_pairs: int = 0
+    modes: float = 0.0
+    spread_scale: float = 1.0
     coverage: dict[str, float] = field(default_factory=dict)
+    coverage_forecast: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls, template: Points) -> Calibration:
+        """Before anything was learned."""
+        ones, empty = np.ones((len(LEVELS), *template.shape)), np.empty(0)
+        patches = np.empty((3, 0))
+        scores = [empty] * 6
+        return cls(ones, ones, ones, patches, patches, *scores, np.zeros((3, 3)))
 
 
 @dataclass(frozen=True)
@@ -71,12 +101,14 @@ class PRISM:
     encoder: InverseEncoder
     template: Points
     cells: Cells | None
+    covariation: Covariation
     calibration: Calibration
     name: str = "cohort"
     time_unit: str = ""
     length_unit: str = ""
     provenance: dict[str, Any] = field(default_factory=dict)
     history: dict[str, TrainingLog] = field(default_factory=dict)
+    regions: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -112,20 +144,19 @@ class PRISM:
         chosen = config or PRESETS[preset]
         runtime = Runtime(device, precision, folder, resume, progress)
         check_trainable(correspondence)
-        fitting, held_out = _split(correspondence, chosen.held_out, seed)
         facts = {"seed": seed, "preset": preset, "precision": precision, "config": _plain(chosen)}
         key = fingerprint(correspondence.fingerprint, correspondence.visits.subject, facts)
-        population, population_log = fit_population(fitting, held_out, chosen, seed, runtime, key)
-        population.networks.cpu()
-        encoder, encoder_log = _fit_encoder(
-            population, fitting.template, ENCODER_PRESETS[preset], seed, runtime, key
+        population, held_out, logs = _fit_members(correspondence, chosen, seed, runtime, key)
+        encoder, logs["encoder"] = _fit_encoder(
+            population, correspondence.template, ENCODER_PRESETS[preset], seed, runtime, key
         )
         draft = cls(
             population,
             encoder,
-            fitting.template,
-            fitting.cells,
-            _no_calibration(fitting.template),
+            correspondence.template,
+            correspondence.cells,
+            Covariation.none(*correspondence.template.shape),
+            Calibration.none(correspondence.template),
             correspondence.name,
             correspondence.time_unit,
             correspondence.length_unit,
@@ -135,13 +166,17 @@ class PRISM:
                 data=correspondence.fingerprint,
                 subjects=len(correspondence.visits.subjects),
                 shapes=len(correspondence),
-                held_out_subjects=len(held_out.visits.subjects),
+                members=len(held_out),
+                held_out_subjects=len({name for part in held_out for name in part}),
+                covariates=known_covariates(correspondence.visits),
             ),
-            {"population": population_log, "encoder": encoder_log},
+            logs,
+            regions=correspondence.regions,
         )
         from prism.model.calibrate import calibrate
 
-        return replace(draft, calibration=calibrate(draft, fitting, held_out))
+        covariation, calibration = calibrate(draft, correspondence, held_out)
+        return replace(draft, covariation=covariation, calibration=calibration)
 
     def __call__(self, p: ArrayLike, t: ArrayLike) -> GaussianField:
         """Return the law of displacement at p (..., n) and t (...), user's units."""
@@ -198,6 +233,12 @@ class PRISM:
         """[Eq. y-1] Positions p + mu(p, tau) at the template, one time a shape and point (N, M)."""
         return self.template + self.table.at(torch.as_tensor(tau))[0].mu.numpy()
 
+    def draw_shapes(self, t: float, count: int, seed: int = 0) -> Shapes:
+        """Anatomies of people of age t, drawn from the model, (count, M, n); points co-vary."""
+        field = self.field_at(np.array([float(t)]))
+        drawn = self.covariation.draw(field.Sigma.numpy()[0], count, seed)
+        return self.template + field.mu.numpy()[0] + drawn
+
     def displacements(self, cohort: Correspondence) -> Shapes:
         """Displacements of a cohort from this model's template, after checking that it fits."""
         if cohort.dimension != self.dimension:
@@ -230,7 +271,7 @@ class PRISM:
         return (t < first - slack) | (t > last + slack)
 
     def interval_factor(self, kind: str, level: float) -> Floats:
-        """(M, n) interval factors of a nominal level for "population" or "forecast"."""
+        """(M, n) factors of a nominal level: "population", "forecast" or "forecast_paper"."""
         if level not in LEVELS:
             raise QueryError(f"level must be one of {LEVELS}. Got {level}.", "Choose one of them.")
         return getattr(self.calibration, kind)[LEVELS.index(level)]
@@ -249,11 +290,33 @@ class PRISM:
         return load_model(Path(path))
 
 
-def _split(
-    cohort: Correspondence, share: float, seed: int
-) -> tuple[Correspondence, Correspondence]:
-    count = len(cohort.visits.subjects)
-    return cohort.split_subjects(max(share, min(0.25, 16 / count)), seed)
+def _fit_members(
+    cohort: Correspondence, config: PopulationConfig, seed: int, runtime: Runtime, key: str
+) -> tuple[NeuralPopulation, list[list[str]], dict[str, TrainingLog]]:
+    """The population, the subjects each member has not seen, and how training went."""
+    held_out = _held_out(cohort, config, seed)
+    scales = Scales.of(cohort, config)
+    members, logs = [], {}
+    for k, names in enumerate(held_out):
+        phase = "population" if len(held_out) == 1 else f"population-{k + 1}"
+        unseen = np.isin(cohort.visits.subject, names)
+        member, logs[phase] = fit_population(
+            cohort[~unseen], cohort[unseen], config, seed + k, runtime, key, scales, phase
+        )
+        member.networks.cpu()
+        members.append(member)
+    return NeuralPopulation.average(members), held_out, logs
+
+
+def _held_out(cohort: Correspondence, config: PopulationConfig, seed: int) -> list[list[str]]:
+    """Subjects kept from each member: all in turn, or one part where there is one member."""
+    subjects = cohort.visits.subjects
+    members = config.members_for(len(subjects))
+    order = np.random.default_rng(seed).permutation(len(subjects))
+    if members > 1:
+        return [[subjects[i] for i in order[k::members]] for k in range(members)]
+    share = max(config.held_out, min(0.25, 16 / len(subjects)))
+    return [[subjects[i] for i in order[: max(1, round(share * len(subjects)))]]]
 
 
 def _search_span(population: NeuralPopulation) -> tuple[float, float]:
@@ -283,12 +346,6 @@ def _fit_encoder(
     )
     encoder.network.cpu()
     return encoder, log
-
-
-def _no_calibration(template: Points) -> Calibration:
-    ones = np.ones((len(LEVELS), *template.shape))
-    empty = np.empty(0)
-    return Calibration(ones, ones, 0, empty, empty, np.empty((0, len(template))))
 
 
 def _plain(config: PopulationConfig) -> dict[str, Any]:

@@ -12,20 +12,26 @@ import numpy as np
 import torch
 
 from prism.calibration import LEVELS
-from prism.errors import ModelError
+from prism.cohort.regions import as_regions
+from prism.covariation import Covariation, Factors, Persistence
+from prism.errors import CohortError, ModelError
 from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
-from prism.population.field import FieldNetworks
+from prism.population.field import FieldEnsemble, FieldNetworks
 from prism.runs import fresh_folder
 
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 1
+FORMAT = 2
 MARK = "model.toml"
-_ARRAYS = ("population", "forecast", "scores", "scores_paper", "distances")
+_ARRAYS = (
+    "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
+    "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "clock",
+)  # fmt: skip
+_NUMBERS = ("forecast_pairs", "modes", "spread_scale", "coverage", "coverage_forecast")
 
 
 def save_model(model: PRISM, path: Path) -> None:
@@ -55,21 +61,31 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "length_unit": model.length_unit,
         "dimension": model.dimension,
         "floor": model.population.networks.floor,
-        "forecast_pairs": model.calibration.forecast_pairs,
+        "members": len(model.population.members),
         "units": asdict(model.population.units),
         "population": {k: v for k, v in asdict(model.population.config).items() if v is not None},
         "encoder": asdict(model.encoder.config),
         "encoder_scales": asdict(model.encoder.scales),
-        "coverage": model.calibration.coverage,
+        "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
+        "covariation": {
+            "noise": model.covariation.factors.q,
+            "noise_share": model.covariation.noise_share,
+            "tolerance": model.covariation.tolerance,
+        },
+        "regions": {name: points.tolist() for name, points in model.regions.items()},
     }
 
 
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
+    how = model.covariation
+    arrays |= {"modes": how.factors.W, "remainder": how.factors.D}
+    arrays |= {"lasting_share": how.persistence.share, "lasting_span": how.persistence.span}
+    arrays |= {"tempo": how.tempo}
     if model.cells is not None:
         arrays["cells"] = model.cells
-    return {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+    return {name: torch.from_numpy(np.array(value, order="C")) for name, value in arrays.items()}
 
 
 def load_model(path: Path) -> PRISM:
@@ -81,23 +97,24 @@ def load_model(path: Path) -> PRISM:
         arrays = {k: v.numpy() for k, v in _read_tensors(path / "arrays.safetensors").items()}
         config = _build(PopulationConfig, settings["population"])
         units = _build(Units, {**settings["units"], "centre": tuple(settings["units"]["centre"])})
-        networks = FieldNetworks(settings["dimension"], config, settings["floor"])
+        networks = _networks(settings, config)
         _load_weights(networks, path / "population.safetensors")
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
-            forecast_pairs=settings["forecast_pairs"],
-            coverage=settings["coverage"],
+            **{name: settings["calibration"][name] for name in _NUMBERS},
         )
         model = PRISM(
             NeuralPopulation(networks, units, config),
             _load_encoder(path, settings),
             arrays["template"],
             arrays.get("cells"),
+            _covariation(arrays, settings["covariation"]),
             calibration,
             settings["name"],
             settings["time_unit"],
             settings["length_unit"],
             _read_provenance(path / "provenance.json"),
+            regions=_regions(settings, len(arrays["template"]), path),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
@@ -108,18 +125,63 @@ def load_model(path: Path) -> PRISM:
     return model
 
 
+def _networks(settings: dict[str, Any], config: PopulationConfig) -> FieldNetworks | FieldEnsemble:
+    """Networks of the right size, untrained: one, or several to average."""
+    size = settings["dimension"], config, settings["floor"]
+    if settings["members"] == 1:
+        return FieldNetworks(*size)
+    return FieldEnsemble([FieldNetworks(*size) for _ in range(settings["members"])])
+
+
+def _covariation(arrays: dict[str, np.ndarray], settings: dict[str, float]) -> Covariation:
+    """Modes, remainder, noise and what lasts of them."""
+    return Covariation(
+        Factors(arrays["modes"], arrays["remainder"], settings["noise"]),
+        Persistence(arrays["lasting_share"], arrays["lasting_span"]),
+        settings["noise_share"],
+        settings["tolerance"],
+        arrays["tempo"],
+    )
+
+
+def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.ndarray]:
+    """Named regions of the template; models written before there were any have none."""
+    try:
+        return as_regions(settings.get("regions", {}), count)
+    except CohortError as error:
+        raise ModelError(f"{path / MARK}: {error.what}", error.remedy) from error
+
+
 def _check_arrays(model: PRISM, path: Path) -> None:
     points, n = model.template.shape
+    rank, patches = model.covariation.factors.rank, model.calibration.patch_mean.shape[-1]
+    levels, held = (len(LEVELS), points, n), len(model.calibration.scores)
     expected = {
-        "population": (len(LEVELS), points, n),
-        "forecast": (len(LEVELS), points, n),
-        "distances": (len(model.calibration.scores), points),
+        "population": levels,
+        "forecast": levels,
+        "forecast_paper": levels,
+        "patch_mean": (3, patches),
+        "patch_sd": (3, patches),
+        "scores_growth": (held,),
+        "scores_low_rank": (held,),
+        "scores_mahalanobis": (held,),
+        "scores_paper": (held,),
+        "clock": (3, 3),
+    }
+    found = {name: getattr(model.calibration, name).shape for name in expected}
+    expected |= {"modes": (rank, points, n), "remainder": (points, n), "lasting": (rank + 2,)}
+    expected |= {"tempo": (rank,)}
+    found |= {
+        "modes": model.covariation.factors.W.shape,
+        "remainder": model.covariation.factors.D.shape,
+        "lasting": model.covariation.persistence.share.shape,
+        "tempo": model.covariation.tempo.shape,
     }
     for name, shape in expected.items():
-        found = getattr(model.calibration, name).shape
-        if found != shape or n != model.population.networks.n:
+        if found[name] != shape or n != model.population.networks.n:
             raise ModelError(
-                f"{path / 'arrays.safetensors'}: {name} must have shape {shape}. Got {found}.",
+                f"{path / 'arrays.safetensors'}: {name} must have shape {shape}. "
+                f"Got {found[name]}.",
                 "Train the model again with `prism fit`, or restore the folder from a backup.",
             )
 
@@ -212,30 +274,53 @@ def model_card(model: PRISM) -> str:
     """Say in a page what the model is, where it holds and how well it was calibrated."""
     first, last = model.ages
     unit, length = model.time_unit, model.length_unit
-    facts = model.provenance
-    covered = "\n".join(
-        f"| {100 * float(k):g}% | {100 * v:.1f}% |" for k, v in model.calibration.coverage.items()
-    )
+    facts, known, how = model.provenance, model.calibration, model.covariation
+    noise = how.factors.q * how.noise_share
+    people = "; ".join(f"{k} {', '.join(v)}" for k, v in facts.get("covariates", {}).items())
     return f"""# Model card: {model.name}
 
 Research software; not a medical device.
 
 - Holds for ages {first:g} to {last:g} {unit} and for this anatomy only; outside, answers are
   extrapolated and flagged.
+- People: {people or "no covariates were given"}; others are flagged.
 - {len(model.template)} template points, {model.dimension}D, lengths in {length or "own units"}.
 - Learned from {facts.get("subjects")} subjects, {facts.get("shapes")} shapes;
-  {facts.get("held_out_subjects")} of the subjects were held out for early stop and calibration.
+  {facts.get("members")} network(s), {facts.get("held_out_subjects")} of the subjects were held
+  out of at least one for early stop and calibration.
 - Noise floor {model.population.floor:.4g} {length}: no point is claimed to be better known than
-  this. It inflates sigma_tau by sqrt(1 + floor^2 / (sigma_tau^2 |mu_t|^2)) at worst.
-- The mean is a conditional median (L1 loss).
+  this. It inflates the paper's sigma_tau by sqrt(1 + floor^2 / (sigma_tau^2 |mu_t|^2)) at worst.
+- Measurement noise found: {100 * noise:.0f}% of the least variance of a point. The separated
+  sigma_tau has that share taken out.
+- {how.factors.rank} mode(s) of covariation; the strongest keeps {_lasting(how)}.
+- The mean minimises an L1 loss whose corner is rounded over
+  {model.population.config.mean_corner:g} standard deviations.
 - Seed {facts.get("seed")}, preset {facts.get("preset")}, prism {facts.get("prism")},
   data {facts.get("data")}.
 
-## Coverage of displacement intervals on held-out subjects
+## Coverage on subjects not seen
 
-| nominal | found |
-|---|---|
-{covered}
+| nominal | displacement | forecast |
+|---|---|---|
+{_coverage_rows(known.coverage, known.coverage_forecast)}
 
-Forecast intervals come from {model.calibration.forecast_pairs} pairs of visits.
+Forecast intervals come from {known.forecast_pairs} pairs of visits, anomaly scores from
+{len(known.scores)} visits.
 """
+
+
+def _lasting(how: Covariation) -> str:
+    share, span = how.persistence.share[0], how.persistence.span[0]
+    fading = "without fading" if np.isinf(span) else f"fading over {span:.3g}"
+    return f"{100 * share:.0f}% from visit to visit, {fading}"
+
+
+def _coverage_rows(displacement: dict[str, float], forecast: dict[str, float]) -> str:
+    def told(found: dict[str, float], level: float) -> str:
+        share = found.get(f"{level:g}")
+        return "not measured" if share is None else f"{100 * share:.1f}%"
+
+    return "\n".join(
+        f"| {100 * level:g}% | {told(displacement, level)} | {told(forecast, level)} |"
+        for level in LEVELS
+    )

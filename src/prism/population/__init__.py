@@ -2,12 +2,13 @@
 
 from prism.population.config import PRESETS, PopulationConfig
 from prism.population.field import NeuralPopulation, Units
-from prism.population.fit import check_trainable, fit_population
+from prism.population.fit import Scales, check_trainable, fit_population
 
 __all__ = [
     "PRESETS",
     "NeuralPopulation",
     "PopulationConfig",
+    "Scales",
     "Units",
     "check_trainable",
     "fit_population",

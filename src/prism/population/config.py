@@ -7,6 +7,8 @@ from typing import Any
 
 from prism.errors import FitError
 
+SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
+
 
 def _doc(default: Any, text: str) -> Any:
     return field(default=default, metadata={"help": text})
@@ -32,6 +34,9 @@ class PopulationConfig:
     warm_epochs: int = _doc(10, "passes over the cohort that train the mean alone")
     warm_share: float = _doc(0.15, "most share of the steps spent on the mean alone")
     weight_mean: float = _doc(1.0, "weight of the mean's L1 loss")
+    mean_corner: float = _doc(
+        0.5, "width of the L1 loss's rounded corner, in standard deviations; 0: the paper's L1"
+    )
     weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
     smoothness: float = _doc(
         0.08, "weight of the prior on curvature in time, over the root of the subjects"
@@ -41,6 +46,11 @@ class PopulationConfig:
     )
     floor_share: float = _doc(0.005, "default noise floor as a share of the shape's rms radius")
     held_out: float = _doc(0.1, "share of the subjects held out for early stop and calibration")
+    members: int | None = _doc(
+        None,
+        "networks trained without different subjects, whose average is the population; "
+        "default: 4 up to 250 subjects, otherwise 1",
+    )
     patience: int = _doc(8, "checks (of 20) without a better held-out likelihood before stopping")
 
     def __post_init__(self) -> None:
@@ -60,11 +70,18 @@ class PopulationConfig:
                 f"held_out must lie between 0 and 0.9. Got {self.held_out}.",
                 "Hold out about a tenth of the subjects.",
             )
+        if self.members is not None and self.members < 1:
+            raise FitError(f"members must be at least 1. Got {self.members}.", "Raise it.")
         if self.noise_floor is not None and not self.noise_floor > 0:
             raise FitError(
                 f"noise_floor must be positive. Got {self.noise_floor}.",
                 "Give the observation noise in the length unit, or leave it out.",
             )
+
+    def members_for(self, subjects: int) -> int:
+        """How many networks to average for a cohort of this many subjects."""
+        wanted = self.members or (SMALL_ENSEMBLE if subjects <= SMALL_COHORT else 1)
+        return min(wanted, subjects - 1)
 
 
 PRESETS: dict[str, PopulationConfig] = {
@@ -78,6 +95,8 @@ PRESETS: dict[str, PopulationConfig] = {
         points=1024,
         lattice=0,
         learning_rate=5e-4,
+        mean_corner=0.0,
+        members=1,
         smoothness=0.0,
     ),
 }

@@ -116,6 +116,55 @@ class FieldNetworks(nn.Module):
         return self.shape_factor(raw), torch.where(self.diagonal, torch.sigmoid(raw) * rate, rate)
 
 
+class EnsembleMean(nn.Module):
+    """The average of several means."""
+
+    def __init__(self, members: list[FieldNetworks]) -> None:
+        """Average the means of these members."""
+        super().__init__()
+        self.means = nn.ModuleList([member.mean for member in members])
+
+    def forward(self, p: Tensor, s: Tensor) -> Tensor:
+        """Average value."""
+        return torch.stack([mean(p, s) for mean in self.means]).mean(0)
+
+    def forward_and_rate(self, p: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """Average value and derivative in s."""
+        return _average([mean.forward_and_rate(p, s) for mean in self.means])  # type: ignore[operator]
+
+
+class FieldEnsemble(nn.Module):
+    """The average field of several networks, each trained without some of the subjects.
+
+    Small cohorts need it twice: the average is steadier than any member, and every subject has a
+    member that has not seen it.
+    """
+
+    def __init__(self, members: list[FieldNetworks]) -> None:
+        """Join members of one size and floor."""
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.n, self.floor = members[0].n, members[0].floor
+
+    @property
+    def mean(self) -> EnsembleMean:
+        """The average mean."""
+        return EnsembleMean(list(self.members))  # type: ignore[arg-type]
+
+    def factor(self, p: Tensor, s: Tensor) -> Tensor:
+        """Average packed L."""
+        return torch.stack([member.factor(p, s) for member in self.members]).mean(0)  # type: ignore[operator]
+
+    def factor_and_rate(self, p: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """Average packed L and its derivative in s."""
+        return _average([member.factor_and_rate(p, s) for member in self.members])  # type: ignore[operator]
+
+
+def _average(pairs: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    values, rates = zip(*pairs, strict=True)
+    return torch.stack(values).mean(0), torch.stack(rates).mean(0)
+
+
 class NeuralPopulation:
     """A trained population, a `Population` in the user's units.
 
@@ -124,10 +173,28 @@ class NeuralPopulation:
     not to be trusted beyond their data.
     """
 
-    def __init__(self, networks: FieldNetworks, units: Units, config: PopulationConfig) -> None:
+    def __init__(
+        self, networks: FieldNetworks | FieldEnsemble, units: Units, config: PopulationConfig
+    ) -> None:
         """Join trained networks with their units; their weights are frozen from here on."""
         self.networks = networks.eval().requires_grad_(False)
         self.units, self.config = units, config
+
+    @classmethod
+    def average(cls, members: list[NeuralPopulation]) -> NeuralPopulation:
+        """One population of several that share units; a single one stays as it is."""
+        first = members[0]
+        if len(members) == 1:
+            return first
+        networks = FieldEnsemble([member.networks for member in members])  # type: ignore[misc]
+        return cls(networks, first.units, first.config)
+
+    @property
+    def members(self) -> list[NeuralPopulation]:
+        """The populations this one is the average of."""
+        if isinstance(self.networks, FieldNetworks):
+            return [self]
+        return [NeuralPopulation(m, self.units, self.config) for m in self.networks.members]  # type: ignore[arg-type]
 
     @property
     def device(self) -> torch.device:

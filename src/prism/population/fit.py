@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -35,6 +36,15 @@ def masked_mean(value: Tensor, seen: Tensor) -> Tensor:
 def mean_loss(d: Tensor, mu: Tensor, seen: Tensor) -> Tensor:
     """[Eq. L-mu] Mean over points of |d - mu|_1: trains a conditional median."""
     return masked_mean((d - mu).abs().sum(-1), seen)
+
+
+def rounded_mean_loss(d: Tensor, mu: Tensor, corner: Tensor, seen: Tensor) -> Tensor:
+    """[Eq. L-mu-round] |d - mu|_1 with its corner rounded over a width c: sqrt(c^2 + e^2) - c.
+
+    Far out it is the paper's loss, blind to outliers; near zero it is quadratic, and averages
+    where the median would throw away a third of a Gaussian sample.
+    """
+    return masked_mean((torch.hypot(d - mu, corner) - corner).sum(-1), seen)
 
 
 def covariance_loss(d: Tensor, mu: Tensor, L: Tensor, seen: Tensor) -> Tensor:
@@ -110,14 +120,21 @@ class PopulationTask:
         p, s, d, seen, offset, times = batch
         lattice = TimeLattice.over(s, offset, self.config.lattice)
         mu = lattice(self.network.mean, p)
-        loss = self.config.weight_mean * mean_loss(d, mu, seen)
-        if self.config.smoothness > 0:
-            weight = self.config.smoothness / math.sqrt(self.subjects)
-            loss = loss + weight * curvature_penalty(self.network.mean.f, p, times)
+        bend = self._bend(p, times)
         if self.stage(step) == 1:
-            return loss
+            return self.config.weight_mean * mean_loss(d, mu, seen) + bend
         L = self.network.shape_factor(lattice(self.network.cholesky, p))
-        return loss + self.config.weight_covariance * covariance_loss(d, mu, L, seen)
+        corner = self.config.mean_corner * GaussianField(mu, L).std.detach()
+        rounded = self.config.mean_corner > 0
+        mean = rounded_mean_loss(d, mu, corner, seen) if rounded else mean_loss(d, mu, seen)
+        spread = covariance_loss(d, mu, L, seen)
+        return self.config.weight_mean * mean + self.config.weight_covariance * spread + bend
+
+    def _bend(self, p: Tensor, times: Tensor) -> Tensor | float:
+        if self.config.smoothness == 0:
+            return 0.0
+        weight = self.config.smoothness / math.sqrt(self.subjects)
+        return weight * curvature_penalty(self.network.mean.f, p, times)
 
     @torch.no_grad()
     def validate(self, step: int) -> float | None:
@@ -226,6 +243,24 @@ def check_varied(cohort: Correspondence) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Scales:
+    """What is measured on a cohort before training: units, residual spread and noise floor."""
+
+    units: Units
+    spread: float
+    floor: float
+
+    @classmethod
+    def of(cls, cohort: Correspondence, config: PopulationConfig) -> Scales:
+        """Measure a cohort."""
+        some = _representative(cohort)
+        spread = residual_spread(some)
+        floor = noise_floor(cohort, config, spread)
+        log.info("noise floor %.4g %s, residual spread %.4g", floor, cohort.length_unit, spread)
+        return cls(Units.of(cohort.template, some.displacements, cohort.visits.t), spread, floor)
+
+
 def fit_population(
     fitting: Correspondence,
     held_out: Correspondence,
@@ -233,15 +268,26 @@ def fit_population(
     seed: int,
     runtime: Runtime,
     fingerprint: str = "",
+    scales: Scales | None = None,
+    phase: str = "population",
 ) -> tuple[NeuralPopulation, TrainingLog]:
-    """Train the population on some subjects, with the likelihood of others as the judge."""
+    """Train the population on some subjects, with the likelihood of others as the judge.
+
+    Args:
+        fitting: Shapes to learn from.
+        held_out: Shapes to judge by.
+        config: Hyper-parameters.
+        seed: Same seed, same population.
+        runtime: Device, checkpoints, progress.
+        fingerprint: Identifies data, config and seed.
+        scales: Units, spread and floor; measured on `fitting` if not given.
+        phase: Name shown in progress and used for the checkpoint.
+    """
     check_varied(fitting)
     device = choose_device(runtime.device)
     some = _representative(fitting)
-    units = Units.of(fitting.template, some.displacements, fitting.visits.t)
-    spread = residual_spread(some)
-    floor = noise_floor(fitting, config, spread)
-    log.info("noise floor %.4g %s, residual spread %.4g", floor, fitting.length_unit, spread)
+    scales = scales or Scales.of(fitting, config)
+    units, spread, floor = scales.units, scales.spread, scales.floor
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         networks = FieldNetworks(fitting.dimension, config, floor / units.displacement)
@@ -249,7 +295,7 @@ def fit_population(
         networks.start_at(torch.as_tensor(offset, dtype=torch.float32), spread / units.displacement)
     task = PopulationTask(networks, units, config, fitting, held_out, seed, device)
     loop = LoopConfig(config.steps, config.learning_rate, patience=config.patience)
-    history = train(task, loop, "population", runtime, fingerprint)
+    history = train(task, loop, phase, runtime, fingerprint)
     return NeuralPopulation(networks, units, config), history
 
 

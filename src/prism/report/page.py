@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from prism.report.bands import age_grid
+from prism.report.html import render
 from prism.report.plates import Findings, Plate
 from prism.report.style import bare_age, real_unit
 from prism.report.tables import MOST_ROWS, evaluation_rows, key_numbers, visit_rows
@@ -46,13 +46,8 @@ def render_page(
         evaluation: How well the model did, if that could be measured.
         visits_given: Visits of the cohort before any were left out.
     """
-    from jinja2 import Environment, StrictUndefined
-
-    source = (resources.files("prism.report") / TEMPLATE).read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(source).render(
+    return render(
+        TEMPLATE,
         model=found.model,
         cohort=found.cohort,
         time_unit=real_unit(found.model.time_unit),

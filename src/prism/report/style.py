@@ -8,6 +8,8 @@ from io import BytesIO
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from prism.applications.places import real_unit
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -95,9 +97,15 @@ def png(figure: Figure, dpi: int = DPI) -> bytes:
     return buffer.getvalue()
 
 
-def real_unit(unit: str) -> str:
-    """Return the unit, or nothing where the cohort has none worth writing."""
-    return "" if unit.strip().lower() in ("", "unit", "units") else unit.strip()
+def svg(figure: Figure) -> bytes:
+    """Return the figure as SVG, its text as outlines; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    buffer = BytesIO()
+    with rc_context({**STYLE, "svg.hashsalt": "prism", "svg.fonttype": "path"}):
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": "prism"})
+    return buffer.getvalue()
 
 
 def labelled(text: str, unit: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from prism import metrics
 from prism.applications import Anomaly, TimeMap
-from prism.applications.times import overall_spread
+from prism.applications.times import tempo_spread
 from prism.cohort import Correspondence, Truth
 from prism.model import PRISM
 from prism.report.bands import age_grid, fill_band
@@ -55,7 +55,7 @@ def time_scatter(model: PRISM, times: TimeMap, truth: Truth | None = None) -> Fi
 def draw_times(axes: Axes, model: PRISM, times: TimeMap) -> None:
     """Draw visits, the lines that join a subject's visits, and the population's band."""
     t = age_grid(model)
-    fill_band(axes, t, t, overall_spread(model, t), MODEL, r"$\pm 2\,\sigma$ of the population")
+    fill_band(axes, t, t, tempo_spread(model, t), MODEL, r"$\pm 2\,\sigma$ of the population")
     axes.plot(t, t, color=INK, lw=1, ls=DASHED, label="looks its age", zorder=2)
     for line in _visit_lines(times):
         axes.plot(*line, color=OTHER, lw=0.6, alpha=0.5, zorder=2)

@@ -18,7 +18,7 @@ def test_a_gross_deformity_is_found_and_placed(tiny_model: PRISM, tiny_study: St
     assert found.score.argmax() == 4
     assert found.p_value[4] == found.p_value.min()
     assert found.worst[4] == 9
-    assert found.where[4].startswith("point 9 at template (")
+    assert found.where[4].startswith("leg, point 9 at (")
     assert found.point_p[4, 9] == found.point_p[:, 9].min()
 
 
@@ -26,9 +26,11 @@ def test_scores_have_their_signs_and_p_values_their_range(
     tiny_model: PRISM, tiny_study: Study
 ) -> None:
     found = anomaly(tiny_model, tiny_study.correspondence)
-    assert (found.score > 0).all()
+    assert np.isfinite(found.score).all()
     assert (found.score_paper <= 0).all()
-    for p in (found.p_value, found.p_value_paper, found.point_p):
+    for p in (found.p_value, found.p_value_low_rank, found.p_value_mahalanobis):
+        assert ((p > 0) & (p <= 1)).all()
+    for p in (found.p_value_paper, found.point_p, found.point_q):
         assert ((p > 0) & (p <= 1)).all()
     assert not found.age_assumed.any()
 
@@ -56,8 +58,10 @@ def test_missing_points_are_not_judged(tiny_model: PRISM) -> None:
     gone = ~cohort.observed
     assert np.isnan(found.point_z[gone]).all()
     assert np.isnan(found.point_p[gone]).all()
-    assert cohort.observed[np.arange(len(cohort)), found.worst].all()
-    assert np.isfinite(found.score).all()
+    assert np.isnan(found.point_q[gone]).all()
+    assert np.isfinite(found.point_z[~gone]).all()
+    for score in (found.score, found.score_low_rank, found.score_mahalanobis, found.score_paper):
+        assert np.isfinite(score).all()
 
 
 def test_shapes_in_space_are_judged_too(model_in_space: PRISM) -> None:
@@ -65,3 +69,35 @@ def test_shapes_in_space_are_judged_too(model_in_space: PRISM) -> None:
     assert found.point_z.shape == (30, 16)
     assert found.where[0].count(",") == 2
     assert "cm" in found.where[0]
+
+
+def test_controlling_false_discoveries_never_lowers_a_p_value(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    found = anomaly(tiny_model, tiny_study.correspondence)
+    assert (found.point_q >= found.point_p - 1e-12).all()
+    assert (found.point_q > found.point_p + 0.01).any()
+    assert (found.point_q <= 1).all()
+
+
+def test_a_partial_shape_is_judged_where_it_was_seen(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    points = cohort.points.copy()
+    points[3, 12:] = np.nan
+    points[4, 12:] = np.nan
+    points[4, 5] += 1.0
+    found = anomaly(tiny_model, replace(cohort, points=points))
+    for part in (found.point_z, found.point_p, found.point_q):
+        assert np.isnan(part[3:5, 12:]).all()
+        assert np.isfinite(part[3:5, :12]).all()
+    assert np.isfinite(found.score).all()
+    assert found.p_value[4] == found.p_value.min()
+    away = np.linalg.norm(cohort.template - cohort.template[found.worst[4]], axis=1)
+    assert 5 in np.argsort(away)[:6]  # in a patch around the worst point
+
+
+def test_scores_do_not_depend_on_the_company(tiny_model: PRISM, tiny_study: Study) -> None:
+    together = anomaly(tiny_model, tiny_study.correspondence)
+    alone = anomaly(tiny_model, tiny_study.correspondence[7])
+    for name in ("score", "score_low_rank", "score_mahalanobis", "point_z", "point_q"):
+        np.testing.assert_allclose(getattr(alone, name)[0], getattr(together, name)[7], rtol=1e-6)

@@ -36,7 +36,7 @@ def test_forecasting_today_returns_the_dated_shape(tiny_model: PRISM, tiny_study
 
     visit = tiny_study.correspondence[5]
     t = float(visit.visits.t[0])
-    found = predict_shape(tiny_model, visit, t1=t)
+    found = predict_shape(tiny_model, visit, t1=t, rule="paper")
     tau = mle_time(tiny_model.table, tiny_model.displacements(visit)).tau
     readable = np.isfinite(tiny_model.spread(np.array([t])))
     dated = tiny_model.mean_shapes(np.where(readable, tau, t))
@@ -66,8 +66,14 @@ def test_ages_asked_for_are_given_to_every_subject(tiny_model: PRISM, tiny_study
     np.testing.assert_array_equal(found.t1, np.tile(ages, 12))
     np.testing.assert_array_equal(found.extrapolated, found.t1 == 3.0)
     visits = tiny_study.correspondence.visits
-    earliest = [visits.t[visits.subject == name].min() for name in found.subject]
-    np.testing.assert_array_equal(found.t0, earliest)
+    own = [visits.t[visits.subject == name] for name in found.subject]
+    last = [
+        max([t0 for t0 in t if t0 < t1], default=t.min())
+        for t, t1 in zip(own, found.t1, strict=True)
+    ]
+    np.testing.assert_array_equal(found.t0, last)
+    first = predict_shape(tiny_model, tiny_study.correspondence, t1=ages, history="first")
+    np.testing.assert_array_equal(first.t0, [t.min() for t in own])
 
 
 def test_visits_without_an_age_start_no_forecast(tiny_model: PRISM, tiny_study: Study) -> None:
@@ -99,3 +105,65 @@ def test_shapes_in_space_are_forecast_too(model_in_space: PRISM) -> None:
     assert found.points.shape == (20, 16, 3)
     error = np.linalg.norm(found.points - cohort.points[found.row1], axis=-1)
     assert error.mean() < 0.2  # cm, of a tube 3 to 5 cm long
+
+
+def test_all_visits_are_the_first_where_there_is_no_other(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    t = cohort.visits.t
+    twice = [
+        rows[np.argsort(t[rows])][:2]
+        for rows in (np.flatnonzero(cohort.visits.subject == s) for s in cohort.visits.subjects)
+        if len(rows) > 1
+    ]
+    pairs = cohort[np.sort(np.concatenate(twice))]
+    first, every = (predict_shape(tiny_model, pairs, history=h) for h in ("first", "all"))
+    for name in ("points", "lower", "upper", "t0", "row0", "row1"):
+        np.testing.assert_array_equal(getattr(every, name), getattr(first, name))
+
+
+def test_more_visits_make_surer_forecasts(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    first, every = (predict_shape(tiny_model, cohort, history=h) for h in ("first", "all"))
+    more = every.row0 != first.row0
+    assert more.any()
+    widths = [np.mean(found.upper - found.lower, axis=(1, 2)) for found in (first, every)]
+    assert (widths[1][more] < widths[0][more]).all()
+    np.testing.assert_allclose(widths[1][~more], widths[0][~more])
+    assert (every.t0 < every.t1).all()
+
+
+def test_the_order_of_visits_does_not_matter(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    order = np.random.default_rng(0).permutation(len(cohort))
+    found = predict_shape(tiny_model, cohort, history="all")
+    turned = predict_shape(tiny_model, cohort[order], history="all")
+    back = {int(order[row]): k for k, row in enumerate(turned.row1)}
+    same = [back[int(row)] for row in found.row1]
+    np.testing.assert_allclose(turned.points[same], found.points, atol=1e-9)
+    np.testing.assert_array_equal(order[turned.row0[same]], found.row0)
+
+
+def test_a_pooled_forecast_of_today_is_the_shape_cleared_of_noise(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    visit = tiny_study.correspondence[5]
+    t = float(visit.visits.t[0])
+    found, mean = (predict_shape(tiny_model, visit, t, rule) for rule in ("pooled", "mean"))
+    away = [np.linalg.norm(shape - visit.points) for shape in (found.points, mean.points)]
+    assert away[0] < 0.5 * away[1]
+
+
+def test_pooled_forecasts_fill_gaps_and_are_finite(tiny_model: PRISM) -> None:
+    cohort = tiny_cohort(seed=1, missing=0.3).correspondence
+    for history in ("first", "all"):
+        found = predict_shape(tiny_model, cohort, history=history)  # type: ignore[arg-type]
+        for shape in (found.points, found.lower, found.upper):
+            assert np.isfinite(shape).all()
+        assert (found.lower < found.upper).all()
+
+
+def test_a_history_that_is_none_is_refused(tiny_model: PRISM, tiny_study: Study) -> None:
+    with pytest.raises(QueryError, match="history must be one of"):
+        predict_shape(tiny_model, tiny_study.correspondence, history="last")  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.applications import intrinsic_time
-from prism.applications.times import overall_spread
+from prism.applications.times import clock_error
 from prism.errors import ModelError
 from prism.model import PRISM
 from prism.simulate.study import Study
@@ -31,19 +31,23 @@ def test_times_are_near_the_truth(tiny_model: PRISM, tiny_study: Study) -> None:
 def test_unknown_ages_change_only_what_needs_an_age(tiny_model: PRISM, tiny_study: Study) -> None:
     known = intrinsic_time(tiny_model, tiny_study.correspondence)
     unknown = intrinsic_time(tiny_model, without_ages(tiny_study.correspondence))
-    for name in ("tau", "tau_se", "tau_mean", "tau_mle", "point_tau", "point_tau_encoder"):
+    for name in ("tau", "tau_se", "tau_mean", "tau_mle", "point_tau_mle", "point_tau_encoder"):
         np.testing.assert_array_equal(getattr(unknown, name), getattr(known, name))
     assert np.isnan(unknown.z).all()
     assert np.isfinite(unknown.tau_fisher).all()
+    itself = replace(tiny_study.correspondence.visits, t=known.tau)  # the age it looks stands in
+    looked = intrinsic_time(tiny_model, replace(tiny_study.correspondence, visits=itself))
+    np.testing.assert_array_equal(unknown.point_tau, looked.point_tau)
 
 
-def test_missing_points_are_not_dated_and_the_shape_still_is(tiny_model: PRISM) -> None:
+def test_missing_points_are_dated_by_the_rest_of_the_shape_alone(tiny_model: PRISM) -> None:
     study = tiny_cohort(seed=1, missing=0.3)
     found = intrinsic_time(tiny_model, study.correspondence)
     gone = ~study.correspondence.observed
-    assert np.isnan(found.point_tau[gone]).all()
+    assert np.isnan(found.point_tau_mle[gone]).all()
     assert np.isnan(found.point_tau_encoder[gone]).all()
-    assert np.isinf(found.point_se[gone]).all()
+    both = np.isfinite(found.point_se)
+    assert np.median(found.point_se[gone & both]) > np.median(found.point_se[~gone & both])
     assert np.isfinite(found.tau).all()
     assert np.abs(found.tau - study.truth.tau_global).mean() < 0.1
 
@@ -85,7 +89,8 @@ def test_a_cohort_that_does_not_fit_is_refused(tiny_model: PRISM, tiny_study: St
         intrinsic_time(tiny_model, replace(flat, time_unit="years"))
     with pytest.raises(ModelError, match="measures length in mm"):
         intrinsic_time(tiny_model, replace(flat, length_unit="mm"))
-    fewer = replace(flat, points=flat.points[:, :20], template=flat.template[:20], cells=None)
+    some = {"points": flat.points[:, :20], "template": flat.template[:20]}
+    fewer = replace(flat, **some, cells=None, regions={})
     with pytest.raises(ModelError, match="20 points a shape, the model 24"):
         intrinsic_time(tiny_model, fewer)
 
@@ -93,9 +98,37 @@ def test_a_cohort_that_does_not_fit_is_refused(tiny_model: PRISM, tiny_study: St
 def test_the_clock_itself_is_known_only_from_its_subjects(
     tiny_model: PRISM, tiny_study: Study
 ) -> None:
-    cohort = tiny_study.correspondence
-    found = intrinsic_time(tiny_model, cohort)
-    spread = overall_spread(tiny_model, np.clip(found.tau, *tiny_model.ages))
-    assert (found.tau_se >= spread / np.sqrt(tiny_model.subjects)).all()
-    many = replace(tiny_model, provenance={**tiny_model.provenance, "subjects": 10**8})
-    assert (intrinsic_time(many, cohort).tau_se < found.tau_se).all()
+    found = intrinsic_time(tiny_model, tiny_study.correspondence)
+    clock = clock_error(tiny_model, found.tau)
+    assert (clock > 0).all()
+    assert (found.tau_se >= clock).all()
+    known = replace(tiny_model.calibration, clock=1e8 * tiny_model.calibration.clock)
+    sure = replace(tiny_model, calibration=known)
+    np.testing.assert_allclose(clock_error(sure, found.tau), 1e-4 * clock)
+    assert (intrinsic_time(sure, tiny_study.correspondence).tau_se < found.tau_se).all()
+
+
+def test_the_clock_is_a_parabola_fitted_to_the_subjects(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    from prism.applications.times import tempo_spread
+
+    visits = tiny_study.correspondence.visits
+    once = tiny_study.correspondence[np.unique(visits.subject, return_index=True)[1]]
+    first, last = tiny_model.ages
+    s = (once.visits.t - first) / (last - first)
+    spread = tempo_spread(tiny_model, once.visits.t) / tiny_model.calibration.spread_scale
+    design = np.vander(s, 3, increasing=True) / spread[:, None]
+    cov = np.linalg.inv(design.T @ design)  # of weighted least squares
+    from prism.model.calibrate import _clock_precision
+
+    modes = tiny_model.calibration.modes
+    clock = _clock_precision(tiny_model, once, tiny_model.covariation, modes)
+    one = replace(tiny_model, calibration=replace(tiny_model.calibration, clock=clock))
+    basis = np.vander(np.array([0.0, 0.4, 1.0]), 3, increasing=True)
+    expected = np.sqrt(np.einsum("ti,ij,tj->t", basis, cov, basis))
+    ages = np.array([first, first + 0.4 * (last - first), last])
+    np.testing.assert_allclose(clock_error(one, ages), expected, rtol=1e-3)
+    np.testing.assert_allclose(
+        clock_error(one, ages[[0, 2]] + [-1, 1]), expected[[0, 2]], rtol=1e-3
+    )

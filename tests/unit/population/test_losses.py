@@ -17,6 +17,7 @@ from prism.population.fit import (
     mean_loss,
     noise_floor,
     residual_spread,
+    rounded_mean_loss,
 )
 from tests.problems.tiny import CONFIG, tiny_cohort
 
@@ -59,7 +60,7 @@ def test_the_mean_loss_teaches_the_covariance_branch_nothing() -> None:
 
 
 def test_the_mean_learns_the_same_in_both_stages() -> None:
-    job = task()
+    job = task(replace(CONFIG, mean_corner=0.0))  # the paper's loss
     batch = job.batch(3)
     stages = []
     for warm in (10, 0):
@@ -73,6 +74,47 @@ def test_the_mean_learns_the_same_in_both_stages() -> None:
     assert all(torch.equal(a, b) for a, b in zip(*stages, strict=True))
 
 
+def test_the_rounded_corner_is_quadratic_near_and_absolute_far() -> None:
+    mu, seen, one = torch.zeros(1, 2), torch.tensor([True]), torch.ones(1, 2)
+    d = torch.tensor([[3.0, -4.0]])
+    expected = (9 + 1) ** 0.5 - 1 + (16 + 4) ** 0.5 - 2
+    corner = torch.tensor([[1.0, 2.0]])
+    assert float(rounded_mean_loss(d, mu, corner, seen)) == pytest.approx(expected)
+    near, far = 1e-2 * one, 1e4 * one
+    assert float(rounded_mean_loss(near, mu, one, seen)) == pytest.approx(2 * 1e-4 / 2, rel=1e-2)
+    outlier = float(rounded_mean_loss(far, mu, one, seen))
+    assert outlier == pytest.approx(float(mean_loss(far, mu, seen)) - 2, rel=1e-6)
+    sharp = rounded_mean_loss(d, mu, 0 * corner, seen)
+    torch.testing.assert_close(sharp, mean_loss(d, mu, seen))
+
+
+def test_a_rounded_corner_averages_where_the_median_would_not() -> None:
+    d = torch.tensor([[0.0], [0.0], [0.3]], dtype=torch.float64)
+    seen, corner = torch.ones(3, dtype=torch.bool), torch.ones(3, 1, dtype=torch.float64)
+    grid = torch.linspace(-0.1, 0.4, 501, dtype=torch.float64)
+    best = [
+        float(grid[int(torch.stack([loss(m.expand(3, 1)) for m in grid]).argmin())])
+        for loss in (
+            lambda m: rounded_mean_loss(d, m, corner, seen),
+            lambda m: mean_loss(d, m, seen),
+        )
+    ]
+    assert best[0] == pytest.approx(0.1, abs=0.005)
+    assert best[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_rounded_loss_teaches_the_covariance_nothing() -> None:
+    mean, both = {}, {}
+    for corner, grads in ((0.5, both), (0.0, mean)):
+        job = task(replace(CONFIG, mean_corner=corner, weight_covariance=0.0))
+        job.warm = 0
+        job.loss(3, *job.batch(3)).backward()
+        grads["mean"] = torch.cat([g.flatten() for g in gradients(job.network.mean)])
+        rest = [g for g in gradients(job.network.cholesky) if g.abs().max() > 0]
+        assert rest == []
+    assert not torch.equal(mean["mean"], both["mean"])
+
+
 def test_what_stands_in_a_gap_changes_no_loss() -> None:
     job = task()
     p, s, d, seen = job.batch(0)[:4]
@@ -81,6 +123,8 @@ def test_what_stands_in_a_gap_changes_no_loss() -> None:
     mu, L = job.network.mean(p, s[:, None]), job.network.factor(p, s[:, None])
     assert torch.equal(mean_loss(d, mu, seen), mean_loss(other, mu, seen))
     assert torch.equal(covariance_loss(d, mu, L, seen), covariance_loss(other, mu, L, seen))
+    rounded = [rounded_mean_loss(shape, mu, torch.ones_like(mu), seen) for shape in (d, other)]
+    assert torch.equal(*rounded)
 
 
 def test_missing_points_are_marked_and_no_nan_enters() -> None:

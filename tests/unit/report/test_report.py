@@ -37,7 +37,7 @@ Case = tuple[PRISM, Correspondence, Truth | None]
 
 
 def fitted(cohort: Correspondence, steps: int = 60) -> PRISM:
-    config = PopulationConfig(width=16, hidden=1, steps=steps)
+    config = PopulationConfig(width=16, hidden=1, steps=steps, members=1)
     return PRISM.fit(cohort, "fast", config=config, seed=0, device="cpu")
 
 

@@ -1,0 +1,106 @@
+"""The calendar age of an anatomy whose age is unknown, or known to within some error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from prism.cohort import Correspondence, Visits
+from prism.errors import QueryError
+from prism.model import PRISM
+from prism.model.calibrate import clock_spread
+from prism.model.state import date
+from prism.typing import Times
+
+STEPS = 257
+ERROR_COLUMN = "t_error"
+
+
+@dataclass(frozen=True)
+class AgePosterior:
+    """What shape and record together say of the calendar age, in the time unit.
+
+    Attributes:
+        mean, se: (N,) posterior mean and standard deviation; the age itself and zero where known.
+        lower, upper: (N,) central 90% interval.
+        uncertain: (N,) True where the age was unknown or given with an error.
+    """
+
+    mean: Times
+    se: Times
+    lower: Times
+    upper: Times
+    uncertain: np.ndarray
+
+
+def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
+    """[Eq. age-posterior] p(t | shape) ~ p(t) N(tau; t, s(t)^2), on a grid of ages.
+
+    An unknown age is uniform over the training ages beforehand; one given with an error is normal
+    about its value. s(t) is how far tau and t differ among people of age t.
+
+    Args:
+        model: A trained model.
+        tau: (N,) intrinsic times of the whole shapes.
+        visits: Their ages, NaN where unknown; errors in the column `t_error`.
+    """
+    error = age_errors(visits)
+    uncertain = np.isnan(visits.t) | (error > 0)
+    mean, se = visits.t.copy(), np.zeros(len(visits.t))
+    lower, upper = visits.t.copy(), visits.t.copy()
+    if uncertain.any():
+        first, last = model.ages
+        ages = np.linspace(first, last, STEPS)
+        known = model.calibration
+        spread = known.spread_scale * clock_spread(model, model.covariation, ages, known.modes)
+        for row in np.flatnonzero(uncertain & ~np.isnan(tau)):
+            grid, weight = _weights(ages, spread, tau[row], visits.t[row], error[row])
+            mean[row] = weight @ grid
+            se[row] = np.sqrt(weight @ (grid - mean[row]) ** 2)
+            lower[row], upper[row] = np.interp([0.05, 0.95], np.cumsum(weight), grid)
+    return AgePosterior(mean, se, lower, upper, uncertain)
+
+
+def _weights(ages: Times, spread: Times, tau: float, t: float, error: float) -> tuple[Times, Times]:
+    """Grid of ages and posterior weights of one visit."""
+    grid, log_prior = ages, np.zeros(len(ages))
+    if not np.isnan(t):
+        grid = np.linspace(t - 4 * error, t + 4 * error, STEPS)
+        log_prior = -0.5 * np.square((grid - t) / error)
+    s = np.interp(grid, ages, np.maximum(spread, 1e-9 * np.ptp(ages)))
+    log = log_prior - 0.5 * np.square((tau - grid) / s) - np.log(s)
+    weight = np.exp(log - log.max())
+    return grid, weight / weight.sum()
+
+
+def age_errors(visits: Visits) -> Times:
+    """(N,) standard errors of the ages, from the column `t_error`; zero where none is given."""
+    column = visits.columns.get(ERROR_COLUMN)
+    if column is None:
+        return np.zeros(len(visits.t))
+    errors = np.zeros(len(column))
+    for row, text in enumerate(column):
+        try:
+            errors[row] = float(text) if str(text).strip() else 0.0
+        except ValueError:
+            errors[row] = np.nan
+        if not 0 <= errors[row] < np.inf:
+            raise QueryError(
+                f"{ERROR_COLUMN} of subject {visits.subject[row]}, visit {visits.visit[row]} must "
+                f"be a number of zero or more. Got {str(text)!r}.",
+                f"Correct the column {ERROR_COLUMN} of visits.csv, or leave it empty.",
+            )
+    return errors
+
+
+def with_ages(model: PRISM, cohort: Correspondence) -> tuple[Correspondence, np.ndarray]:
+    """The cohort with the posterior mean age where the age is unknown or uncertain, and where."""
+    if not (np.isnan(cohort.visits.t) | (age_errors(cohort.visits) > 0)).any():
+        return cohort, np.zeros(len(cohort), dtype=bool)
+    found = date(
+        model.covariation, model.table, model.displacements(cohort), model.calibration.modes
+    )
+    age = age_posterior(model, found.tau, cohort.visits)
+    visits = replace(cohort.visits, t=np.where(age.uncertain, age.mean, cohort.visits.t))
+    return replace(cohort, visits=visits), age.uncertain

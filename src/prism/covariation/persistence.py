@@ -1,0 +1,122 @@
+"""What lasts of a person's deviation from one visit to the next, learned from repeat visits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from prism.covariation.factors import Beliefs, Factors
+from prism.covariation.visible import Visible
+from prism.typing import Floats, Strings, Times
+
+SPANS = (np.inf, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)  # of the age range
+MOST_LASTING = 0.999
+PRIOR_PAIRS = 4.0  # weight of the prior, in pairs of visits
+MOST_PAIRS = 3000
+
+
+@dataclass(frozen=True)
+class Persistence:
+    """[Eq. persistence] Correlation over a lag: share exp(-lag / span), and one at no lag.
+
+    Attributes:
+        share: (R + 2,) of every mode, of the remainder, of the noise.
+        span: (R + 2,) time unit; infinite where nothing fades.
+    """
+
+    share: Floats
+    span: Floats
+
+    def correlation(self, part: int, t: Times, s: Times) -> Floats:
+        """Correlation of one part between times t (..., T) and s (..., S), (..., T, S)."""
+        lag = np.abs(t[..., :, None] - s[..., None, :])
+        return np.where(lag == 0, 1.0, self.share[part] * np.exp(-lag / self.span[part]))
+
+
+def repeat_visits(subject: Strings, t: Times) -> np.ndarray:
+    """Pairs of visits of one person at different ages, (P, 3): two rows and the person's number."""
+    _, owner = np.unique(subject, return_inverse=True)
+    found = [np.empty((0, 3), dtype=int)]
+    for person in range(owner.max(initial=-1) + 1):
+        rows = np.flatnonzero(owner == person)
+        i, j = np.triu_indices(len(rows), 1)
+        found.append(np.stack([rows[i], rows[j], np.full(len(i), person)], axis=1))
+    pairs = np.concatenate(found)
+    pairs = pairs[t[pairs[:, 0]] != t[pairs[:, 1]]]
+    keep = np.linspace(0, len(pairs) - 1, min(len(pairs), MOST_PAIRS)).round().astype(int)
+    return pairs[keep]
+
+
+def learn_persistence(
+    factors: Factors, x: Visible, b: Beliefs, subject: Strings, t: Times, tempo: Floats
+) -> Persistence:
+    """Fit shares and spans to the products of what is believed of one person at two visits.
+
+    Args:
+        factors: The modes.
+        x: Visits of the training cohort.
+        b: Their beliefs.
+        subject: (N,) whose they are.
+        t: (N,) their ages.
+        tempo: (R,) share of every mode that is tempo: what lasts where no repeat visit says more.
+    """
+    R = factors.rank
+    prior = np.append(tempo, [0.0, 0.0])
+    pairs = repeat_visits(subject, t)
+    if not len(pairs):
+        return Persistence(prior, np.full(R + 2, np.inf))
+    i, j, person = pairs.T
+    weight = 1 / np.sqrt(np.bincount(person)[person])
+    lag, spans = np.abs(t[i] - t[j]), np.ptp(t) * np.array(SPANS)
+    known = 1 - np.diagonal(b.cov, axis1=1, axis2=2)
+    share, span = prior.copy(), np.full(R + 2, np.inf)
+    for r in range(R):
+        y, G = b.mean[i, r] * b.mean[j, r], known[i, r] * known[j, r]
+        part = _fit(y[:, None], G[:, None, None], lag, weight, spans, prior[r : r + 1])
+        share[r], span[r] = part[0][0], part[1]
+    y, G = _pointwise_products(factors, x, b, i, j)
+    share[R:], span[R:] = _fit(y, G, lag, weight, spans, prior[R:])
+    return Persistence(share, span)
+
+
+def _pointwise_products(
+    factors: Factors, x: Visible, b: Beliefs, i: np.ndarray, j: np.ndarray
+) -> tuple[Floats, Floats]:
+    """Products y (P, 2) along remainder and noise, and what shares c expect of them, y = G c.
+
+    With h = Q^-1 (r - A W a), E[h_i h_j'] = Q_i^-1 (c_D A_i D A_j' + c_E nu_i nu_j 1) Q_j^-1.
+    """
+    h = (b.Qi @ b.rest(x)[..., None])[..., 0]
+    root, nu = np.sqrt(factors.D), np.sqrt(factors.q * x.noise)[..., None]
+    AD = x.A * root[..., None, :]
+    hD, hE = (AD.swapaxes(-1, -2) @ h[..., None])[..., 0], nu * h
+    QD = AD.swapaxes(-1, -2) @ b.Qi
+    DD, DE, EE = QD @ AD, QD * nu[..., None], b.Qi * (nu**2)[..., None]
+    seen = (x.seen[i] & x.seen[j])[..., None]
+    y = [_mean_product(v[i] * seen, v[j]) for v in (hD, hE)]
+    dd, de, ee = (_mean_product(v[i] * seen[..., None], v[j]) for v in (DD, DE, EE))
+    return np.stack(y, -1), np.stack([np.stack([dd, de], -1), np.stack([de, ee], -1)], -2)
+
+
+def _mean_product(a: Floats, b: Floats) -> Floats:
+    return (a * b).reshape(len(a), -1).sum(-1) / a.shape[1]
+
+
+def _fit(
+    y: Floats, G: Floats, lag: Floats, weight: Floats, spans: Floats, prior: Floats
+) -> tuple[Floats, float]:
+    """Least squares of y (P, k) = exp(-lag / span) G (P, k, k) c with 0 <= c <= 1, best span."""
+    k = y.shape[1]
+    root = np.sqrt(weight)[:, None]
+    hold = np.sqrt(PRIOR_PAIRS * np.square(root[..., None] * G).sum() / k / weight.sum()) + 1e-12
+    best = np.inf, prior, np.inf
+    for span in spans:
+        fade = (root * np.exp(-lag / span)[:, None])[..., None]
+        left = np.concatenate([(fade * G).reshape(-1, k), hold * np.eye(k)])
+        right = np.concatenate([(root * y).ravel(), hold * prior])
+        fit = lsq_linear(left, right, (0.0, MOST_LASTING))
+        if fit.cost < best[0] * (1 - 1e-3):  # a shorter span must earn its place
+            best = fit.cost, fit.x, float(span)
+    return best[1], best[2]

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.applications import anomaly, intrinsic_time
+from prism.applications.ages import age_posterior, with_ages
+from prism.applications.times import tempo_spread
+from prism.cohort import Correspondence, Visits
+from prism.errors import QueryError
+from prism.model import PRISM
+from prism.simulate.study import Study
+
+
+def dated(cohort: Correspondence, t: np.ndarray, error: object = None) -> Correspondence:
+    """The cohort with other ages, and their errors where given."""
+    columns = {} if error is None else {"t_error": np.broadcast_to(error, t.shape).astype(np.str_)}
+    visits = replace(cohort.visits, t=t, columns={**cohort.visits.columns, **columns})
+    return replace(cohort, visits=visits)
+
+
+def visits(t: list[float], error: list[str]) -> Visits:
+    names = np.array([f"s{i}" for i in range(len(t))])
+    return Visits(names, names, np.array(t), {"t_error": np.array(error)})
+
+
+@pytest.mark.parametrize("error", [None, "", "0"])
+def test_a_known_age_stays_what_it_is(
+    tiny_model: PRISM, tiny_study: Study, error: str | None
+) -> None:
+    cohort = tiny_study.correspondence
+    found = intrinsic_time(tiny_model, dated(cohort, cohort.visits.t, error)).age
+    np.testing.assert_array_equal(found.mean, cohort.visits.t)
+    np.testing.assert_array_equal(found.lower, cohort.visits.t)
+    np.testing.assert_array_equal(found.upper, cohort.visits.t)
+    assert not found.se.any()
+    assert not found.uncertain.any()
+
+
+def test_an_error_that_goes_to_zero_brings_the_age_back(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    gaps = []
+    for error in (1e-1, 1e-2, 1e-3, 1e-4):
+        found = intrinsic_time(tiny_model, dated(cohort, cohort.visits.t, error)).age
+        assert found.uncertain.all()
+        assert (found.se <= 1.01 * error).all()
+        gaps.append(np.abs(found.mean - cohort.visits.t).max())
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] < 1e-5
+
+
+def test_an_unknown_age_is_found_within_the_training_ages(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    found = intrinsic_time(tiny_model, dated(cohort, np.full(len(cohort), np.nan))).age
+    first, last = tiny_model.ages
+    for age in (found.mean, found.lower, found.upper):
+        assert ((age >= first) & (age <= last)).all()
+    assert (found.lower < found.mean).all()
+    assert (found.mean < found.upper).all()
+    inside = (found.lower <= cohort.visits.t) & (cohort.visits.t <= found.upper)
+    assert inside.mean() > 0.75  # of a nominal 0.9, 12 subjects
+    assert np.abs(found.mean - cohort.visits.t).mean() < 0.2
+
+
+def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:
+    first, last = tiny_model.ages
+    t = np.linspace(first, last, 20_001)
+    spread = np.interp(t, np.linspace(first, last, 257),
+                       tempo_spread(tiny_model, np.linspace(first, last, 257)))  # fmt: skip
+    tau = np.array([0.3, 0.6])
+    found = age_posterior(tiny_model, tau, visits([np.nan, 0.5], ["", "0.05"]))
+    for row, prior in enumerate([np.ones_like(t), np.exp(-0.5 * ((t - 0.5) / 0.05) ** 2)]):
+        weight = prior * np.exp(-0.5 * ((tau[row] - t) / spread) ** 2) / spread
+        weight = weight / weight.sum()
+        mean = weight @ t
+        assert found.mean[row] == pytest.approx(mean, abs=1e-3)
+        assert found.se[row] == pytest.approx(np.sqrt(weight @ (t - mean) ** 2), rel=0.02)
+        ends = np.interp([0.05, 0.95], np.cumsum(weight), t)
+        np.testing.assert_allclose([found.lower[row], found.upper[row]], ends, atol=5e-3)
+
+
+@pytest.mark.parametrize("text", ["-0.1", "about a year", "inf", "nan"])
+def test_an_error_that_is_none_is_named(tiny_model: PRISM, tiny_study: Study, text: str) -> None:
+    cohort = tiny_study.correspondence[:4]
+    errors = np.array(["0.1", "", text, "0.1"])
+    wrong = dated(cohort, cohort.visits.t, errors)
+    subject, visit = cohort.visits.subject[2], cohort.visits.visit[2]
+    for ask in (intrinsic_time, anomaly):
+        with pytest.raises(QueryError, match=f"t_error of subject {subject}, visit {visit} "):
+            ask(tiny_model, wrong)
+
+
+def test_an_uncertain_age_is_replaced_by_the_posterior_mean_and_flagged(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    errors = np.where(np.arange(len(cohort)) % 2 == 0, "0.2", "")
+    unsure = dated(cohort, cohort.visits.t, errors)
+    aged, assumed = with_ages(tiny_model, unsure)
+    np.testing.assert_array_equal(assumed, errors != "")
+    np.testing.assert_array_equal(aged.visits.t[~assumed], cohort.visits.t[~assumed])
+    age = intrinsic_time(tiny_model, unsure).age
+    np.testing.assert_array_equal(aged.visits.t[assumed], age.mean[assumed])
+    found = anomaly(tiny_model, unsure)
+    np.testing.assert_array_equal(found.age_assumed, assumed)
+    known = anomaly(tiny_model, dated(cohort, aged.visits.t))
+    np.testing.assert_array_equal(found.score, known.score)
+
+
+def test_a_posterior_never_runs_away_from_both_shape_and_record(tiny_model: PRISM) -> None:
+    tau, t = np.array([0.2, 0.8]), [0.5, 0.5]
+    found = age_posterior(tiny_model, tau, visits(t, ["0.1", "0.1"]))
+    assert 0.2 < found.mean[0] < 0.5 < found.mean[1] < 0.8
+    assert (found.se < 0.1).all()

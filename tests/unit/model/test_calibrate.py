@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.covariation import Covariation, Patches
+from prism.model import PRISM
+from prism.model.calibrate import (
+    _moments,
+    _running_count,
+    _thin,
+    low_rank_score,
+    mahalanobis_distance,
+    point_map,
+)
+from prism.model.state import Residuals, date, forecast_residuals
+from prism.simulate.study import Study
+from tests.problems.covarying import covariances, dense, planted
+
+
+def residuals(r: np.ndarray, Sigma: np.ndarray) -> Residuals:
+    """Residuals of people seen once, where nothing else is asked."""
+    N = len(r)
+    Sigma = np.broadcast_to(Sigma, (*r.shape, r.shape[-1]))
+    return Residuals(r, 0 * r, Sigma, 0 * r, np.arange(N).astype(str), np.zeros(N))
+
+
+def test_surprise_is_minus_the_log_density_a_coordinate() -> None:
+    how, Sigma = planted(5), covariances(5)
+    r = np.random.default_rng(0).standard_normal((3, 5, 2))
+    r[1, 2] = np.nan
+    C = dense(how, Sigma[None], np.zeros(1)).measured
+    for row, found in enumerate(low_rank_score(how, residuals(r, Sigma))):
+        y = r[row].ravel()
+        seen = ~np.isnan(y)
+        part, y = C[np.ix_(seen, seen)], y[seen]
+        expected = 0.5 * (y @ np.linalg.solve(part, y) + np.linalg.slogdet(part)[1]) / len(y)
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_distances_are_those_of_mahalanobis() -> None:
+    Sigma = covariances(4, n=3)
+    r = np.random.default_rng(0).standard_normal((2, 4, 3))
+    r[0, 1] = np.nan
+    found = mahalanobis_distance(residuals(r, Sigma))
+    expected = np.sqrt(np.einsum("vpi,pij,vpj->vp", r, np.linalg.inv(Sigma), r))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:
+    scores = np.random.default_rng(0).normal(2.0, 3.0, (4000, 3, 5))
+    scores[:, :, 0] += 4.0
+    scores[3:, :, 4] = np.nan  # hardly ever seen
+    mean, sd = _moments(scores)
+    np.testing.assert_allclose(mean[:, 0], 6.0, atol=0.2)
+    np.testing.assert_allclose(mean[:, 1:4], 2.0, atol=0.2)
+    np.testing.assert_allclose(sd[:, :4], 3.0, atol=0.2)
+    common = np.nanmean(scores, axis=(0, 2))
+    assert (np.abs(mean[:, 4] - common) < np.abs(np.nanmean(scores[..., 4], 0) - common)).all()
+    assert np.isfinite(_moments(np.full((4, 3, 2), np.nan))[0]).all()
+
+
+def test_a_map_shows_the_patch_around_each_point() -> None:
+    template = np.random.default_rng(0).uniform(size=(60, 2))
+    patches = Patches.of(template)
+    standard = np.full((1, 3, len(patches.centre)), -9.0)
+    chosen = np.flatnonzero((patches.size == 1) & (patches.centre == 17))[0]
+    standard[:, :, chosen] = 5.0
+    found = point_map(standard, patches, template)
+    assert np.flatnonzero(found[0] == 5.0).tolist() == [17]
+
+
+def test_thinning_keeps_subjects_and_their_repeat_visits(
+    tiny_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort = tiny_study.correspondence
+    np.testing.assert_array_equal(_thin(cohort).points, cohort.points)
+    monkeypatch.setattr("prism.model.calibrate.MOST_VISITS", 30)
+    some = _thin(cohort)
+    assert len(some) == 30
+    assert some.visits.subjects == cohort.visits.subjects
+    here, there = (np.unique(c.visits.subject, return_counts=True)[1] for c in (some, cohort))
+    assert (here >= np.minimum(there, 2)).all()
+    assert _running_count(np.array([3, 1, 3, 3, 1])).tolist() == [0, 0, 1, 2, 1]
+
+
+def test_forecasts_from_different_numbers_of_visits_come_back_in_order(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort, how = tiny_study.correspondence, tiny_model.covariation
+    seen = Residuals.of(tiny_model.table, tiny_model.template, cohort)
+    past = [np.array([0, 1]), np.array([5]), np.array([2, 3]), np.array([6])]
+    t1 = np.array([0.6, 0.7, 0.8, 0.9])
+    together = forecast_residuals(how, tiny_model.table, seen, past, t1)
+    for k, rows in enumerate(past):
+        alone = forecast_residuals(how, tiny_model.table, seen, [rows], t1[k : k + 1])
+        np.testing.assert_allclose(together.mean[k], alone.mean[0], atol=1e-12)
+        np.testing.assert_allclose(together.cov[k], alone.cov[0], atol=1e-12)
+
+
+def test_shapes_in_blocks_are_dated_alike(
+    tiny_model: PRISM, tiny_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    d = tiny_model.displacements(tiny_study.correspondence)
+    whole = date(tiny_model.covariation, tiny_model.table, d, 0.3)
+    monkeypatch.setattr("prism.model.state.BLOCK_VALUES", 1)
+    parts = date(tiny_model.covariation, tiny_model.table, d, 0.3)
+    np.testing.assert_allclose(parts.tau, whole.tau, atol=1e-6)
+    np.testing.assert_allclose(parts.se, whole.se, rtol=1e-4)
+
+
+def test_drawn_people_have_the_learned_covariance(tiny_model: PRISM) -> None:
+    shapes = tiny_model.draw_shapes(0.5, 4000, seed=0)
+    field = tiny_model.field_at(np.array([0.5]))
+    mean = tiny_model.template + field.mu.numpy()[0]
+    away = (shapes - mean).reshape(4000, -1)
+    how = replace(tiny_model.covariation, tolerance=0.0)
+    C = dense(how, field.Sigma.numpy(), np.zeros(1)).measured
+    assert np.linalg.norm(np.cov(away.T) - C) < 0.15 * np.linalg.norm(C)
+    assert np.abs(away.mean(axis=0)).max() < 5 * np.sqrt(C.max() / 4000)
+
+
+def test_before_anything_is_learned_points_are_the_populations_own() -> None:
+    none = Covariation.none(3, 2)
+    assert none.factors.rank == 0
+    drawn = none.draw(covariances(3), 5000, seed=0)
+    cov = np.einsum("vpi,vpj->pij", drawn, drawn) / 5000
+    np.testing.assert_allclose(cov, covariances(3), atol=0.12)
