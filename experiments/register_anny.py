@@ -34,7 +34,7 @@ from prism.training import Runtime, Update
 
 HEIGHT = 1.70
 COUNTS = (1200, 1500, 700)  # surface, near, box: 28 kB a shape
-STEP = 2.6 / 65_536  # of a stored coordinate or distance, in metres
+STEP = 4.8 / 65_536  # of a stored coordinate or distance, in metres: up to 2.4 m
 PAIRS = 6  # shapes j that the vertices of each shape i are carried to
 
 
@@ -59,8 +59,7 @@ def prepare(path: Path, train: int, test: int) -> None:
     tau = np.concatenate([p.truth.tau[rows, 0] for p, rows in zip(parts, chosen, strict=True)])
     np.savez(
         path,
-        **{k: np.round(stacked[k] / STEP).astype(np.int16) for k in ("points", "distance")},
-        surface=np.round(stacked["surface"] / STEP).astype(np.int16),
+        **{k: _whole(stacked[k]) for k in ("surface", "points", "distance")},
         normals=np.round(127 * stacked["normals"]).astype(np.int8),
         knots=keys.knots,
         keys=keys.keys.astype(np.float32),
@@ -69,6 +68,13 @@ def prepare(path: Path, train: int, test: int) -> None:
         train=len(chosen[0]),
     )
     print(f"{len(bodies)} bodies, {path.stat().st_size / 2**20:.0f} MiB")
+
+
+def _whole(metres: np.ndarray) -> np.ndarray:
+    steps = np.round(metres / STEP)
+    if np.abs(steps).max() > np.iinfo(np.int16).max:
+        raise ValueError(f"a length of {np.abs(metres).max():.2f} m cannot be stored")
+    return steps.astype(np.int16)
 
 
 def _spread(available: int, count: int) -> np.ndarray:

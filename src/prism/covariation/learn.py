@@ -15,9 +15,9 @@ from prism.typing import Floats, Strings, Times
 NOISE_SHARES = (0.0, 0.3, 0.95)
 RANKS = (1, 2, 4, 8, 16)
 FOLDS = 3
-STEPS, FINAL_STEPS = 6, 15  # rounds of EM at each rank, and at the last
+STEPS, FINAL_STEPS = 5, 10  # rounds of EM at each rank, and at the last
 MOST_POINTS = 400
-CHOOSING_VALUES, LEARNING_VALUES = 100_000, 200_000  # most residual coordinates
+CHOOSING_VALUES, LEARNING_VALUES = 80_000, 120_000  # most residual coordinates
 WORTH = 0.25  # gain in log evidence a visit that a further choice must bring
 
 
