@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from prism.cohort import Correspondence as Correspondence
     from prism.cohort import Truth as Truth
     from prism.cohort import Visits as Visits
+    from prism.cohort import align as align
     from prism.fisher import fisher_information as fisher_information
     from prism.fisher import score as score
     from prism.fisher import temporal_std as temporal_std
@@ -46,6 +47,7 @@ _DOORS = {
     "Correspondence": "prism.cohort",
     "Truth": "prism.cohort",
     "Visits": "prism.cohort",
+    "align": "prism.cohort",
     "GaussianField": "prism.gaussian",
     "fisher_information": "prism.fisher",
     "temporal_std": "prism.fisher",

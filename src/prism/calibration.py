@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from prism.typing import Floats
@@ -14,9 +16,25 @@ def conformal_p_value(score: Floats, reference: Floats) -> Floats:
 
     Uniform for a score exchangeable with the reference. NaN scores give NaN.
     """
-    reference = np.sort(reference[~np.isnan(reference)])
-    above = len(reference) - np.searchsorted(reference, score, side="left")
-    return np.where(np.isnan(score), np.nan, (1 + above) / (1 + len(reference)))
+    return crossed_p_value(np.asarray(score)[None], [reference])
+
+
+def crossed_p_value(scores: Floats, references: Sequence[Floats]) -> Floats:
+    """[Eq. cross-conformal] The same where several judges each know reference scores of their own.
+
+    p = (1 + sum over judges of #{reference >= score}) / (1 + #references), each judge comparing
+    the new score with those it gave, both to subjects it has not seen. NaN where no judge speaks.
+
+    Args:
+        scores: (K, ...) one score a judge.
+        references: K arrays of scores, each of its judge.
+    """
+    above, count = np.zeros(scores.shape[1:]), 0
+    for score, reference in zip(scores, references, strict=True):
+        known = np.sort(reference[~np.isnan(reference)])
+        above += len(known) - np.searchsorted(known, score, side="left")
+        count += len(known)
+    return np.where(np.isnan(scores).all(axis=0), np.nan, (1 + above) / (1 + count))
 
 
 def false_discovery_rate(p: Floats) -> Floats:

@@ -77,7 +77,7 @@ class Case:
         target = self.how.visible(np.zeros((3, 1, POINTS, 2)), Sigma[:, :1])
         ahead = condition(self.how, seen, self.t[:, :-1], target, self.t[:, -1:])
         sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
-        unit = np.nanmax(np.abs(self.r)) / np.linalg.norm(self.pace)
+        unit = np.sqrt(self.Sigma.trace(axis1=-2, axis2=-1).mean()) / np.linalg.norm(self.pace)
         read, start = Straight(self.pace, self.Sigma), np.zeros(3)
         span = (-100 * unit, 100 * unit)
         times = date_shapes(self.how, self.r[:, 0], read, start, span, 0.3)

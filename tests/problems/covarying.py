@@ -90,3 +90,10 @@ def line_of(points: int, n: int) -> np.ndarray:
     """Template points along a gentle curve, (points, n)."""
     s = np.linspace(0, 1, points)
     return np.stack([s, 0.2 * s**2, 0.1 * np.sin(3 * s)][:n], axis=-1)
+
+
+def special_covariances(n: int) -> np.ndarray:
+    """Random, isotropic, diagonal, stretched and tiny matrices."""
+    stretched = np.diag([1e-4, 1.0, 1e4][:n])
+    special = [np.eye(n), np.diag([3.0, 1.0, 2.0][:n]), stretched, 1e-8 * covariances(n=n)]
+    return np.concatenate([covariances(40, n=n), np.stack(special)])

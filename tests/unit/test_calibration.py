@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prism.calibration import LEVELS, conformal_p_value, false_discovery_rate, interval_factors
+from prism.calibration import (
+    LEVELS,
+    conformal_p_value,
+    crossed_p_value,
+    false_discovery_rate,
+    interval_factors,
+)
 
 NAN = np.nan
 
@@ -19,6 +25,23 @@ def test_conformal_p_value_is_exactly_uniform_among_exchangeable_scores(size: in
     scores = np.random.default_rng(size).permutation(size).astype(float)
     p = [conformal_p_value(scores[[i]], np.delete(scores, i))[0] for i in range(size)]
     np.testing.assert_allclose(np.sort(p), np.arange(1, size + 1) / size)
+
+
+def test_judges_on_different_scales_count_each_on_its_own() -> None:
+    """Two judges who see the same order, one in other units: as if there were one."""
+    scores = np.random.default_rng(0).permutation(12).astype(float)
+    scales = np.array([1.0, 1000.0])
+    judge = np.arange(12) % 2
+    for i in range(12):
+        rest = np.delete(np.arange(12), i)
+        references = [scales[k] * scores[rest][judge[rest] == k] for k in range(2)]
+        found = crossed_p_value(scales[:, None] * scores[[i]], references)
+        np.testing.assert_array_equal(found, conformal_p_value(scores[[i]], scores[rest]))
+
+
+def test_a_score_no_judge_can_give_has_no_p_value() -> None:
+    found = crossed_p_value(np.array([[NAN, 1.0], [NAN, 2.0]]), [np.arange(3.0), np.arange(2.0)])
+    np.testing.assert_array_equal(found, [NAN, 3 / 6])
 
 
 def brute_force_adjusted(p: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from prism import rules
 from prism.applications.ages import with_ages
 from prism.applications.places import place_in_words
-from prism.calibration import conformal_p_value, false_discovery_rate
+from prism.calibration import conformal_p_value, crossed_p_value, false_discovery_rate
 from prism.cohort import Correspondence, Visits
 from prism.covariation import GROWTH, TOGETHER, Patches, patch_scores
 from prism.model import PRISM
@@ -72,57 +72,90 @@ class Anomaly:
 
 
 def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
-    """Score every visit against the normal population of its age."""
+    """Score every visit against the normal population of its age.
+
+    Scores are averages over the model's judges; p-values compare what each judge says of the
+    visit with what it said of normals it had not seen either.
+    """
     model.displacements(cohort)  # refuses a cohort that does not fit
     aged, assumed = with_ages(model, cohort)
     patches, known = Patches.of(model.template), model.calibration
     size = max(1, BLOCK_VALUES // model.template.size)
-    parts = [
-        _scores(model, aged[row : row + size], patches) for row in range(0, max(len(aged), 1), size)
+    blocks = [
+        _judge(model, aged[row : row + size], patches) for row in range(0, max(len(aged), 1), size)
     ]
-    score, worst, growth, low_rank, distance, point_z = (
-        np.concatenate(kind) for kind in zip(*parts, strict=True)
-    )
-    point_p = np.where(np.isnan(point_z), np.nan, conformal_p_value(point_z, known.points))
-    paper, mahalanobis = paper_scores(model, aged), rules.mahalanobis_score(distance)
+    found = _Verdicts.join(blocks)
+
+    def p_value(verdicts: Floats, reference: Floats) -> Floats:
+        return crossed_p_value(verdicts, known.by_judge(reference))
+
+    point_p, paper = crossed_p_value(found.points, list(known.points)), paper_scores(model, aged)
     return Anomaly(
         visits=cohort.visits,
-        score=score,
-        p_value=conformal_p_value(score, known.scores),
-        score_growth=growth,
-        p_value_growth=conformal_p_value(growth, known.scores_growth),
-        score_low_rank=low_rank,
-        p_value_low_rank=conformal_p_value(low_rank, known.scores_low_rank),
-        score_mahalanobis=mahalanobis,
-        p_value_mahalanobis=conformal_p_value(mahalanobis, known.scores_mahalanobis),
+        score=found.score,
+        p_value=p_value(found.strangest, known.scores),
+        score_growth=found.score_growth,
+        p_value_growth=p_value(found.growth, known.scores_growth),
+        score_low_rank=found.low_rank.mean(0),
+        p_value_low_rank=p_value(found.low_rank, known.scores_low_rank),
+        score_mahalanobis=found.mahalanobis.mean(0),
+        p_value_mahalanobis=p_value(found.mahalanobis, known.scores_mahalanobis),
         score_paper=paper,
         p_value_paper=conformal_p_value(-paper, -known.scores_paper),
         where=[
-            place_in_words(model.template, model.regions, int(m), model.length_unit) for m in worst
+            place_in_words(model.template, model.regions, int(m), model.length_unit)
+            for m in found.worst
         ],
-        worst=worst,
-        point_z=point_z,
+        worst=found.worst,
+        point_z=found.points.mean(0),
         point_p=point_p,
         point_q=false_discovery_rate(point_p),
         age_assumed=assumed,
     )
 
 
-def _scores(
-    model: PRISM, cohort: Correspondence, patches: Patches
-) -> tuple[Floats, np.ndarray, Floats, Floats, Floats, Floats]:
-    """Strangest patch and its centre, the same along growth, surprise, distances, map."""
-    seen = Residuals.of(model.table, model.template, cohort)
-    x = model.covariation.visible(seen.r, seen.Sigma)
-    found = patch_scores(model.covariation, x, seen.mu_t, model.template, patches)
-    standard = (found - model.calibration.patch_mean) / model.calibration.patch_sd
-    score, best = strongest(standard[:, TOGETHER])
+@dataclass(frozen=True)
+class _Verdicts:
+    """What K judges say of N visits; visits come last but for points."""
+
+    score: Floats  # (N,) strangest patch by their average
+    worst: np.ndarray  # (N,) its centre
+    score_growth: Floats  # (N,) the same along growth
+    strangest: Floats  # (K, N) strangest patch of each
+    growth: Floats  # (K, N)
+    low_rank: Floats  # (K, N)
+    mahalanobis: Floats  # (K, N)
+    points: Floats  # (K, N, M)
+
+    @classmethod
+    def join(cls, blocks: list[_Verdicts]) -> _Verdicts:
+        """Verdicts on all visits, block after block."""
+        axis = {name: int(getattr(blocks[0], name).ndim > 1) for name in vars(blocks[0])}
+        return cls(
+            **{k: np.concatenate([getattr(b, k) for b in blocks], axis=a) for k, a in axis.items()}
+        )
+
+
+def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
+    known = model.calibration
+    tests, low_rank, mahalanobis = [], [], []
+    for table, how in model.judges:
+        seen = Residuals.of(table, model.template, cohort)
+        x = how.visible(seen.r, seen.Sigma)
+        tests.append(patch_scores(how, x, seen.mu_t, model.template, patches))
+        low_rank.append(low_rank_score(how, seen))
+        mahalanobis.append(rules.mahalanobis_score(mahalanobis_distance(seen)))
+    standard = (np.stack(tests) - known.patch_mean) / known.patch_sd  # (K, N, 3, P)
+    together = standard.mean(0)
+    score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
-    return (
-        score,
-        patches.centre[best],
-        strongest(standard[:, GROWTH])[0],
-        low_rank_score(model.covariation, seen),
-        mahalanobis_distance(seen),
-        point_map(standard, patches, model.template) + hidden,
+    return _Verdicts(
+        score=score,
+        worst=patches.centre[best],
+        score_growth=strongest(together[:, GROWTH])[0],
+        strangest=np.stack([strongest(each[:, TOGETHER])[0] for each in standard]),
+        growth=np.stack([strongest(each[:, GROWTH])[0] for each in standard]),
+        low_rank=np.stack(low_rank),
+        mahalanobis=np.stack(mahalanobis),
+        points=np.stack([point_map(each, patches, model.template) + hidden for each in standard]),
     )

@@ -6,6 +6,7 @@ from prism.cohort.check import check_cohort
 from prism.cohort.covariates import known_covariates, unfamiliar
 from prism.cohort.folder import Cohort, require_correspondence
 from prism.cohort.parallel import Advance, Progress, in_parallel, silent
+from prism.cohort.pose import align, rotation_onto
 from prism.cohort.raw_shapes import RawShapes
 from prism.cohort.samples import SDFSamples, read_samples, write_samples
 from prism.cohort.shape import Shape
@@ -23,12 +24,14 @@ __all__ = [
     "ShapeFile",
     "Truth",
     "Visits",
+    "align",
     "check_cohort",
     "in_parallel",
     "known_covariates",
     "read_samples",
     "read_shape",
     "require_correspondence",
+    "rotation_onto",
     "silent",
     "unfamiliar",
     "write_samples",

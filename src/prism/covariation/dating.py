@@ -78,7 +78,7 @@ def _score(
     mu, Sigma, mu_t = read(tau)
     x = how.visible(d - mu, Sigma)
     pace = np.where(x.seen[..., None], mu_t, 0.0)
-    Qi, _ = point_precision(how.factors, x)
+    Qi = point_precision(how.factors, x)
     w = (Qi @ pace[..., None])[..., 0]  # Q^-1 mu_t
     AW = scaled_modes(how.factors, x.A)
     cross = (w[..., None] * AW).sum((1, 2))  # W'A'Q^-1 mu_t

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.covariation.visible import Visible, inverse_positive
+from prism.covariation.small import inverse_positive, product, times, whole
+from prism.covariation.visible import Visible
 from prism.typing import Floats
 
 LEAST_VARIANCE = 1e-8
 MODE_PRIOR = 1.0  # weight of W ~ N(0, 1), in visits
+BLOCK = 1000  # points whose products of modes are held at once
 
 
 @dataclass(frozen=True)
@@ -44,33 +46,64 @@ class Factors:
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """Visits weighed by what their points do by themselves, Q = A D A' + (q nu^2 + tolerance^2) 1.
+
+    Modes meet the data through G and h alone, so no array holds visits, points and modes at once.
+    Components come first, see `prism.covariation.small`.
+
+    Attributes:
+        Qi: (n, n, N, M) inverse of Q; log_det: (N, M) of Q.
+        G: (n, n, N, M) A' Q^-1 A.
+        h: (n, N, M) A' Q^-1 r.
+    """
+
+    Qi: Floats
+    log_det: Floats
+    G: Floats
+    h: Floats
+
+    @classmethod
+    def of(cls, factors: Factors, x: Visible) -> Weighed:
+        """Weigh visits by the factors' remainder and noise."""
+        Qi, log_det = _precision(factors, x)
+        back = product(x.A_parts.swapaxes(0, 1), Qi)
+        return cls(Qi, log_det, product(back, x.A_parts), times(back, x.r_parts))
+
+
+@dataclass(frozen=True)
 class Beliefs:
     """Posterior of the amplitudes given each visit by itself.
 
     Attributes:
         mean: (N, R); cov: (N, R, R).
         evidence: (N,) log density of the visit, up to a constant.
-        Qi: (N, M, n, n) inverse of Q = A D A' + (q nu^2 + tolerance^2) 1.
-        AW: (N, M, n, R) modes in the length unit.
+        weighed: The visits these come from.
     """
 
     mean: Floats
     cov: Floats
     evidence: Floats
-    Qi: Floats
-    AW: Floats
-
-    def rest(self, x: Visible) -> Floats:
-        """R - A W a at the mean, (N, M, n)."""
-        return x.r - (self.AW @ self.mean[:, None, :, None])[..., 0]
+    weighed: Weighed
 
 
-def point_precision(factors: Factors, x: Visible) -> tuple[Floats, Floats]:
-    """Q^-1 (..., M, n, n) and log det Q (..., M)."""
-    n = x.r.shape[-1]
-    Q = (x.A * factors.D[..., None, :]) @ x.A.swapaxes(-1, -2)
-    Q[..., range(n), range(n)] += (factors.q * x.noise + x.tolerance**2)[..., None]
+def _precision(factors: Factors, x: Visible) -> tuple[Floats, Floats]:
+    """Q^-1 (n, n, ..., M) and log det Q (..., M)."""
+    Q = product(x.A_parts * _spread(factors.D.T, x), x.A_parts.swapaxes(0, 1))
+    own = factors.q * x.noise + x.tolerance**2
+    for i in range(len(Q)):
+        Q[i, i] += own
     return inverse_positive(Q)
+
+
+def _spread(per_point: Floats, x: Visible) -> Floats:
+    """Values (n, M) as (n, 1, ..., M), to multiply what has the visits' axes between."""
+    return per_point.reshape(len(per_point), *[1] * (x.r.ndim - 2), -1)
+
+
+def point_precision(factors: Factors, x: Visible) -> Floats:
+    """Q^-1, (..., M, n, n)."""
+    return whole(_precision(factors, x)[0])
 
 
 def scaled_modes(factors: Factors, A: Floats) -> Floats:
@@ -80,32 +113,43 @@ def scaled_modes(factors: Factors, A: Floats) -> Floats:
 
 def believe(factors: Factors, x: Visible) -> Beliefs:
     """[Eq. factor-posterior] Amplitudes by Gaussian conditioning: cov = (1 + W'A'Q^-1 A W)^-1."""
-    Qi, log_det = point_precision(factors, x)
-    AW = scaled_modes(factors, x.A)
-    QAW = Qi @ AW
-    precision = np.einsum("vpir,vpis->vrs", AW, QAW, optimize=True) + np.eye(factors.rank)
-    pull = np.einsum("vpir,vpi->vr", QAW, x.r, optimize=True)
+    w, R = Weighed.of(factors, x), factors.rank
+    precision = np.tile(np.eye(R), (len(x), 1, 1))
+    for p in range(0, len(factors.D), BLOCK):
+        some = slice(p, p + BLOCK)
+        pairs = _mode_pairs(factors.W[:, some])
+        precision += np.tensordot(w.G[..., some], pairs, ((0, 1, 3), (0, 1, 2)))
+    pull = np.tensordot(w.h, factors.W, ((0, 2), (2, 1)))
     cov = np.linalg.inv(precision)
     mean = (cov @ pull[..., None])[..., 0]
-    square = (x.r * (Qi @ x.r[..., None])[..., 0]).sum((-1, -2)) - (pull * mean).sum(-1)
-    log_det = np.where(x.seen, log_det, 0.0).sum(-1) + np.linalg.slogdet(precision)[1]
-    return Beliefs(mean, cov, -0.5 * (square + log_det), Qi, AW)
+    square = (x.r_parts * times(w.Qi, x.r_parts)).sum((0, 2)) - (pull * mean).sum(-1)
+    log_det = np.where(x.seen, w.log_det, 0.0).sum(-1) + np.linalg.slogdet(precision)[1]
+    return Beliefs(mean, cov, -0.5 * (square + log_det), w)
+
+
+def explained(factors: Factors, x: Visible, mean: Floats) -> Floats:
+    """A W a at amplitudes (N, R), (n, N, M)."""
+    return times(x.A_parts, _combined(factors.W, mean))
 
 
 def improve(factors: Factors, x: Visible, beliefs: Beliefs) -> Factors:
-    """M-step: modes, remainder and noise that best explain what is believed."""
+    """M-step: modes, remainder and noise that best explain what is believed.
+
+    With g = Q^-1 (r - A W a) and K = W cov W', both updates read off
+    C = E[g g'] - Q^-1 = Q^-1 A K A' Q^-1 + g g' - Q^-1.
+    """
+    w, n = beliefs.weighed, len(x.r_parts)
     W = _better_modes(factors, x, beliefs) if factors.rank else factors.W
-    moved = replace(factors, W=W)
-    AW = scaled_modes(moved, x.A)
-    rest = x.r - (AW @ beliefs.mean[:, None, :, None])[..., 0]
-    g = (beliefs.Qi @ rest[..., None])[..., 0]
-    H = beliefs.Qi @ AW
-    C = (H @ beliefs.cov[:, None]) @ H.swapaxes(-1, -2) - beliefs.Qi
-    C = C + g[..., :, None] * g[..., None, :]  # E[Q^-1 (r - A W a)(...)' Q^-1] - Q^-1
-    count = np.maximum(x.seen.sum(0), 1)[:, None]
-    along = np.einsum("vpji,vpjk,vpki->pi", x.A, C, x.A, optimize=True)
-    D = factors.D + factors.D**2 * along / count
-    excess = (x.noise * np.trace(C, axis1=-2, axis2=-1))[x.seen].mean() / x.r.shape[-1]
+    a = _combined(W, beliefs.mean)
+    K = np.tensordot(_mode_pairs(W), beliefs.cov, ((3, 4), (1, 2))).swapaxes(2, 3)
+    pull = w.h - times(w.G, a)  # A' g
+    along = (product(w.G, K) * w.G).sum(1) + pull**2 - _diagonal(w.G)
+    count = np.maximum(x.seen.sum(0), 1)
+    D = factors.D + factors.D**2 * (along.sum(1) / count).T
+    QA = product(w.Qi, x.A_parts)
+    g = times(w.Qi, x.r_parts) - times(QA, a)
+    trace = (product(QA, K) * QA).sum((0, 1)) + (g**2).sum(0) - _diagonal(w.Qi).sum(0)
+    excess = (x.noise * trace)[x.seen].mean() / n
     q = factors.q + factors.q**2 * excess
     return Factors(W, np.maximum(D, LEAST_VARIANCE), max(float(q), LEAST_VARIANCE))
 
@@ -114,19 +158,32 @@ def _better_modes(factors: Factors, x: Visible, b: Beliefs) -> Floats:
     """Weighted regression of the residuals on the amplitudes, point by point, (R, M, n)."""
     R, M, n = factors.W.shape
     second = b.cov + b.mean[:, :, None] * b.mean[:, None, :]
-    back = x.A.swapaxes(-1, -2) @ b.Qi
-    P = (back @ x.A).reshape(len(x), M * n * n)
-    left = (P.T @ second.reshape(len(x), R * R)).reshape(M, n, n, R, R)
-    left = left.transpose(0, 1, 3, 2, 4).reshape(M, n * R, n * R) + MODE_PRIOR * np.eye(n * R)
-    pull = (back @ x.r[..., None]).reshape(len(x), M * n)
-    right = (pull.T @ b.mean).reshape(M, n * R, 1)
+    left = np.tensordot(b.weighed.G, second, ((2,), (0,)))  # (n, n, M, R, R)
+    left = left.transpose(2, 0, 3, 1, 4).reshape(M, n * R, n * R) + MODE_PRIOR * np.eye(n * R)
+    right = np.tensordot(b.weighed.h, b.mean, ((1,), (0,)))  # (n, M, R)
+    right = right.transpose(1, 0, 2).reshape(M, n * R, 1)
     return np.linalg.solve(left, right)[..., 0].reshape(M, n, R).transpose(2, 0, 1)
+
+
+def _diagonal(A: Floats) -> Floats:
+    return np.stack([A[i, i] for i in range(len(A))])
+
+
+def _combined(W: Floats, a: Floats) -> Floats:
+    """W a, (n, N, M)."""
+    return np.tensordot(W, a, ((0,), (1,))).transpose(1, 2, 0)
+
+
+def _mode_pairs(W: Floats) -> Floats:
+    """W_ri W_sj at every point, (n, n, M, R, R)."""
+    V = W.transpose(2, 1, 0)
+    return V[:, None, :, :, None] * V[None, :, :, None, :]
 
 
 def widen(factors: Factors, x: Visible, rank: int) -> Factors:
     """Add modes up to `rank`: the leading components of what the present ones leave over."""
     b = believe(factors, x)
-    left = (x.A.swapaxes(-1, -2) @ (b.Qi @ b.rest(x)[..., None]))[..., 0]
+    left = whole(b.weighed.h - times(b.weighed.G, _combined(factors.W, b.mean)), axes=1)
     scale = np.sqrt(factors.D)
     more = rank - factors.rank
     found = leading_components((scale * left).reshape(len(x), -1), more)
@@ -169,7 +226,6 @@ def extend(factors: Factors, beliefs: Beliefs, x: Visible, steps: int = 5) -> Fa
     _, M, n = x.r.shape
     here = Factors(np.zeros((factors.rank, M, n)), np.ones((M, n)), factors.q)
     for _ in range(steps):
-        Qi, _ = point_precision(here, x)
-        held = replace(beliefs, Qi=Qi)
+        held = replace(beliefs, weighed=Weighed.of(here, x))
         here = replace(improve(here, x, held), q=factors.q)
     return here

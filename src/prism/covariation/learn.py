@@ -7,7 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from prism.covariation.factors import Beliefs, Factors, believe, extend, run_em, widen
+from prism.covariation.factors import (
+    Beliefs,
+    Factors,
+    believe,
+    extend,
+    run_em,
+    scaled_modes,
+    widen,
+)
 from prism.covariation.persistence import Persistence, learn_persistence
 from prism.covariation.visible import Visible
 from prism.typing import Floats, Strings, Times
@@ -15,7 +23,7 @@ from prism.typing import Floats, Strings, Times
 NOISE_SHARES = (0.0, 0.3, 0.95)
 RANKS = (1, 2, 4, 8, 16)
 FOLDS = 3
-STEPS, FINAL_STEPS = 5, 10  # rounds of EM at each rank, and at the last
+STEPS, FINAL_STEPS = 5, 20  # rounds of EM at each rank tried, and at the one chosen
 MOST_POINTS = 400
 CHOOSING_VALUES, LEARNING_VALUES = 80_000, 120_000  # most residual coordinates
 WORTH = 0.25  # gain in log evidence a visit that a further choice must bring
@@ -89,9 +97,9 @@ def fit_covariation(
     some = _some_points(r.shape[1])
     recipe = recipe or choose_recipe(r[:, some], Sigma[:, some], subject, tolerance)
     x = Visible.of(r[:, some], Sigma[:, some], recipe.noise_share, tolerance)
-    factors = _grown(x, recipe.rank)
+    factors = _learned(x, recipe.rank)
     beliefs = believe(factors, x)
-    tempo = _tempo_share(beliefs.AW, mu_t[:, some])
+    tempo = _tempo_share(scaled_modes(factors, x.A), mu_t[:, some])
     lasting = learn_persistence(factors, x, beliefs, subject, t, tempo)
     if len(some) < r.shape[1]:
         factors = _at_all_points(factors, beliefs, r, Sigma, recipe.noise_share, tolerance)
@@ -175,13 +183,11 @@ def _evidence(found: list[Factors], judge: list[Visible]) -> float:
     return float(np.concatenate(each).mean())
 
 
-def _grown(x: Visible, rank: int) -> Factors:
-    """Modes added a few at a time, as the choice was made."""
+def _learned(x: Visible, rank: int) -> Factors:
+    """Points by themselves first, then all modes at once from what is left over."""
     some = x[_evenly(len(x), LEARNING_VALUES // (x.r.shape[1] * x.r.shape[2]))]
-    factors = run_em(Factors.none(*x.r.shape[1:]), some, STEPS)
-    for step in [k for k in RANKS if k <= rank]:
-        factors = run_em(widen(factors, some, step), some, STEPS)
-    return run_em(factors, some, FINAL_STEPS)
+    alone = run_em(Factors.none(*x.r.shape[1:]), some, STEPS)
+    return run_em(widen(alone, some, rank), some, FINAL_STEPS)
 
 
 def _tempo_share(AW: Floats, mu_t: Floats) -> Floats:

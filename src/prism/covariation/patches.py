@@ -85,7 +85,7 @@ def _one_visit(
     how: Covariation, x: Visible, mu_t: Floats, template: Points, patches: Patches
 ) -> Floats:
     seen, n = x.seen[0], x.r.shape[-1]
-    Qi = np.where(seen[:, None, None], point_precision(how.factors, x)[0][0], 0.0)
+    Qi = np.where(seen[:, None, None], point_precision(how.factors, x)[0], 0.0)
     AW, r = scaled_modes(how.factors, x.A[0]), x.r[0]
     R = AW.shape[-1]
     moves = np.concatenate([
@@ -110,9 +110,9 @@ def _tests(sums: Floats, total: Floats, freedom: Floats, place: Points, R: int, 
     moves_e = sums[:, R:-1, -1:] - sums[:, R:-1, :R] @ a
     e_e = sums[:, -1, -1] - 2 * (sums[:, -1:, :R] @ a)[:, 0, 0]
     e_e = e_e + (a.swapaxes(-1, -2) @ sums[:, :R, :R] @ a)[:, 0, 0]
-    whole = eye + total[:R, :R]
-    size = e_e - (modes_e * np.linalg.solve(whole, modes_e)).sum((1, 2))
-    moved = np.linalg.solve(whole, sums[:, :R, R:-1])
+    all_seen = np.linalg.inv(eye + total[:R, :R])
+    size = e_e - (modes_e * (all_seen @ modes_e)).sum((1, 2))
+    moved = all_seen @ sums[:, :R, R:-1]
     pull = moves_e - moved.swapaxes(-1, -2) @ modes_e
     info = sums[:, R:-1, R:-1] - sums[:, R:-1, :R] @ moved
     ready = freedom > 0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from prism.covariation.factors import Beliefs, Factors
+from prism.covariation.factors import Beliefs, Factors, explained
+from prism.covariation.small import times, whole
 from prism.covariation.visible import Visible
 from prism.typing import Floats, Strings, Times
 
@@ -88,12 +89,13 @@ def _pointwise_products(
 
     With h = Q^-1 (r - A W a), E[h_i h_j'] = Q_i^-1 (c_D A_i D A_j' + c_E nu_i nu_j 1) Q_j^-1.
     """
-    h = (b.Qi @ b.rest(x)[..., None])[..., 0]
+    Qi = whole(b.weighed.Qi)
+    h = whole(times(b.weighed.Qi, x.r_parts - explained(factors, x, b.mean)), axes=1)
     root, nu = np.sqrt(factors.D), np.sqrt(factors.q * x.noise)[..., None]
     AD = x.A * root[..., None, :]
     hD, hE = (AD.swapaxes(-1, -2) @ h[..., None])[..., 0], nu * h
-    QD = AD.swapaxes(-1, -2) @ b.Qi
-    DD, DE, EE = QD @ AD, QD * nu[..., None], b.Qi * (nu**2)[..., None]
+    QD = AD.swapaxes(-1, -2) @ Qi
+    DD, DE, EE = QD @ AD, QD * nu[..., None], Qi * (nu**2)[..., None]
     seen = (x.seen[i] & x.seen[j])[..., None]
     y = [_mean_product(v[i] * seen, v[j]) for v in (hD, hE)]
     dd, de, ee = (_mean_product(v[i] * seen[..., None], v[j]) for v in (DD, DE, EE))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from prism.covariation.small import lower_root, parts, whole
 from prism.typing import Floats
 
 
@@ -38,7 +40,7 @@ class Visible:
         """
         seen = ~np.isnan(r[..., 0])
         noise = noise_share * least_eigenvalue(Sigma)
-        A = lower_root(Sigma - noise[..., None, None] * np.eye(r.shape[-1]))
+        A = whole(lower_root(parts(Sigma - noise[..., None, None] * np.eye(r.shape[-1]))))
         return cls(
             np.nan_to_num(r),
             np.where(seen[..., None, None], A, 0.0),
@@ -53,6 +55,16 @@ class Visible:
     def __len__(self) -> int:
         """Count visits."""
         return len(self.r)
+
+    @cached_property
+    def A_parts(self) -> Floats:
+        """A with its components first, (n, n, ..., M)."""
+        return parts(self.A)
+
+    @cached_property
+    def r_parts(self) -> Floats:
+        """Residuals with their components first, (n, ..., M)."""
+        return parts(self.r, axes=1)
 
     @property
     def seen(self) -> np.ndarray:
@@ -79,30 +91,3 @@ def _determinant(B: Floats) -> Floats:
     a, b, c = B[..., 0, 0], B[..., 0, 1], B[..., 0, 2]
     d, e, f = B[..., 1, 1], B[..., 1, 2], B[..., 2, 2]
     return a * (d * f - e * e) - b * (b * f - c * e) + c * (b * e - c * d)
-
-
-def lower_root(S: Floats) -> Floats:
-    """Lower-triangular root of positive matrices (..., n, n), n small; tiny pivots are kept up."""
-    n = S.shape[-1]
-    least = 1e-12 * np.trace(S, axis1=-2, axis2=-1) + 1e-300
-    A = np.zeros_like(S)
-    for j in range(n):
-        pivot = S[..., j, j] - np.square(A[..., j, :j]).sum(-1)
-        A[..., j, j] = np.sqrt(np.maximum(pivot, least))
-        for i in range(j + 1, n):
-            dot = (A[..., i, :j] * A[..., j, :j]).sum(-1)
-            A[..., i, j] = (S[..., i, j] - dot) / A[..., j, j]
-    return A
-
-
-def inverse_positive(Q: Floats) -> tuple[Floats, Floats]:
-    """Inverse (..., n, n) and log determinant (...) of positive matrices, by their lower root."""
-    n = Q.shape[-1]
-    A = lower_root(Q)
-    B = np.zeros_like(A)  # A^-1, column by column
-    for j in range(n):
-        B[..., j, j] = 1 / A[..., j, j]
-        for i in range(j + 1, n):
-            B[..., i, j] = -(A[..., i, j:i] * B[..., j:i, j]).sum(-1) / A[..., i, i]
-    log_det = 2 * sum(np.log(A[..., j, j]) for j in range(n))
-    return B.swapaxes(-1, -2) @ B, np.asarray(log_det)

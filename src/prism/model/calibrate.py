@@ -20,9 +20,9 @@ from prism.covariation import (
     fit_covariation,
     patch_scores,
 )
-from prism.intrinsic import TimeTable, mle_time
+from prism.intrinsic import mle_time
 from prism.model.state import Residuals, date, forecast_residuals
-from prism.typing import Floats
+from prism.typing import Floats, Strings
 
 if TYPE_CHECKING:
     from prism.model.core import PRISM, Calibration
@@ -75,9 +75,9 @@ def calibrate(
     seen = unseen_residuals(model, sample, held_out)
     tolerance = TOLERANCE_SHARE * model.population.floor
     how, recipe = fit_covariation(seen.r, seen.Sigma, seen.mu_t, seen.subject, seen.t, tolerance)
-    fold = np.unique(seen.subject, return_inverse=True)[1] % FOLDS
+    fold = _folds(seen.subject, held_out)
     hows = []
-    for k in range(FOLDS):
+    for k in range(fold.max() + 1):
         rest = seen[fold != k]
         hows.append(
             fit_covariation(rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t, tolerance, recipe)[
@@ -100,7 +100,16 @@ def calibrate(
         clock=_clock_precision(model, cohort, how, modes),
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
         coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
+        judges=tuple(hows),
     )
+
+
+def _folds(subject: Strings, held_out: list[list[str]]) -> np.ndarray:
+    """(N,) which part of the cohort a visit belongs to: by the member that has not seen it."""
+    if len(held_out) == 1:
+        return np.unique(subject, return_inverse=True)[1] % FOLDS
+    part = {name: k for k, names in enumerate(held_out) for name in names}
+    return np.array([part[name] for name in subject])
 
 
 def unseen_residuals(model: PRISM, sample: Correspondence, held_out: list[list[str]]) -> Residuals:
@@ -113,11 +122,9 @@ def unseen_residuals(model: PRISM, sample: Correspondence, held_out: list[list[s
     if len(model.population.members) == 1:
         return Residuals.of(model.table, model.template, sample)
     parts, rows = [], []
-    span = model.table.first, model.table.last
-    for member, names in zip(model.population.members, held_out, strict=True):
+    for table, names in zip(model.member_tables, held_out, strict=True):
         which = np.flatnonzero(np.isin(sample.visits.subject, names))
         if len(which):
-            table = TimeTable.of(member, model.template, span)
             parts.append(Residuals.of(table, model.template, sample[which]))
             rows.append(which)
     return Residuals.join(parts)[np.argsort(np.concatenate(rows), kind="stable")]
@@ -221,14 +228,30 @@ def _clock_precision(
     """(3, 3) information of the cohort on a shift, a stretch and a bend of its clock.
 
     The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
-    is dated by it shares its error. Subjects count once, each by its own temporal spread.
+    is dated by it shares its error. Subjects count once, each by its own temporal spread. The
+    prior on curvature counts as well: where growth is straight, the clock cannot bend far.
     """
     ages = np.linspace(*model.ages, 65)
     spread = np.interp(cohort.visits.t, ages, clock_spread(model, how, ages, modes))
     _, owner, count = np.unique(cohort.visits.subject, return_inverse=True, return_counts=True)
     weight = 1 / np.maximum(spread, 1e-9 * np.ptp(ages)) ** 2 / count[owner]
     basis = clock_basis(model, cohort.visits.t)
-    return (basis * weight[:, None]).T @ basis
+    information = (basis * weight[:, None]).T @ basis
+    information[2, 2] += 1 / clock_bend(model, ages) ** 2
+    return information
+
+
+def clock_bend(model: PRISM, ages: Floats) -> float:
+    """How far growth is from straight, as a bend of the clock: rms mu_ss over 2 rms mu_t.
+
+    tau + c s^2 moves mu by mu_t c s^2, which curves by 2 c mu_t.
+    """
+    table_ages = np.repeat(ages[:, None], len(model.template), axis=1)
+    mu = model.mean_shapes(table_ages)
+    step = np.diff(clock_basis(model, ages)[:, 1]).mean()
+    bend = np.diff(mu, 2, axis=0) / step**2
+    pace = np.diff(mu, axis=0) / np.diff(ages)[:, None, None]
+    return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)) / 2)
 
 
 def clock_basis(model: PRISM, t: Floats) -> Floats:
@@ -257,9 +280,8 @@ def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
     mean, sd = _moments(found)
     standard = (found - mean) / sd
     maps = point_map(standard, patches, model.template)
-    values = np.sort(maps[~np.isnan(maps)])
+    each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.hows))]
     distance = mahalanobis_distance(cross.seen)
-    keep = np.linspace(0, len(values) - 1, min(len(values), POINT_REFERENCE)).round().astype(int)
     return {
         "patch_mean": mean,
         "patch_sd": sd,
@@ -268,8 +290,17 @@ def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
         "scores_low_rank": low_rank,
         "scores_mahalanobis": rules.mahalanobis_score(distance),
         "scores_paper": paper_scores(model, cross.cohort),
-        "points": values[keep],
+        "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
+        "judge": cross.fold,
     }
+
+
+def _quantiles(values: Floats, count: int) -> Floats:
+    """So many evenly chosen of sorted values, NaN last and left out."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return np.full(count, np.nan)
+    return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:

@@ -53,13 +53,15 @@ class Calibration:
         scores_low_rank: (H,) surprise at their whole shape.
         scores_mahalanobis: (H,) their most unusual points, each by itself.
         scores_paper: (H,) the paper's scores.
-        points: (Q,) map values of normals, rising.
+        points: (K, Q) map values of normals by each judge, rising.
+        judge: (H,) which judge gave the scores.
         clock: (3, 3) how well the cohort's own clock is known.
         forecast_pairs: How many pairs of visits the forecast factors come from.
         modes: Share of the modes that counts when a shape is dated.
         spread_scale: Found over claimed spread of tau - t.
         coverage: Nominal level -> share of unseen displacements inside the interval.
         coverage_forecast: The same of forecasts.
+        judges: Covariations, each learned without the subjects it judges.
     """
 
     population: Floats
@@ -73,20 +75,27 @@ class Calibration:
     scores_mahalanobis: Floats
     scores_paper: Floats
     points: Floats
+    judge: np.ndarray
     clock: Floats
     forecast_pairs: int = 0
     modes: float = 0.0
     spread_scale: float = 1.0
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
+    judges: tuple[Covariation, ...] = ()
 
     @classmethod
     def none(cls, template: Points) -> Calibration:
         """Before anything was learned."""
         ones, empty = np.ones((len(LEVELS), *template.shape)), np.empty(0)
         patches = np.empty((3, 0))
-        scores = [empty] * 6
-        return cls(ones, ones, ones, patches, patches, *scores, np.zeros((3, 3)))
+        scores = [empty] * 5
+        points, judge = np.empty((0, 0)), np.empty(0, dtype=int)
+        return cls(ones, ones, ones, patches, patches, *scores, points, judge, np.zeros((3, 3)))
+
+    def by_judge(self, scores: Floats) -> list[Floats]:
+        """Reference scores (H,) of each judge."""
+        return [scores[self.judge == k] for k in range(len(self.judges))]
 
 
 @dataclass(frozen=True)
@@ -214,6 +223,25 @@ class PRISM:
     def table(self) -> TimeTable:
         """The population at the template points, tabulated over the searched times."""
         return TimeTable.of(self.population, self.template, _search_span(self.population))
+
+    @cached_property
+    def member_tables(self) -> list[TimeTable]:
+        """The same of every member of the population."""
+        members = self.population.members
+        if len(members) == 1:
+            return [self.table]
+        span = self.table.first, self.table.last
+        return [TimeTable.of(member, self.template, span) for member in members]
+
+    @property
+    def judges(self) -> list[tuple[TimeTable, Covariation]]:
+        """Who judges a new anatomy: populations and covariations learned without some subjects.
+
+        The scores of those subjects are what it is compared with.
+        """
+        hows = self.calibration.judges
+        tables = self.member_tables
+        return list(zip(tables if len(tables) > 1 else tables * len(hows), hows, strict=True))
 
     def spread(self, t: Times) -> Floats:
         """[Eq. sigma-tau-map] sigma_tau (N, M) at the template points, infinite where unreadable.

@@ -25,11 +25,12 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 2
+FORMAT = 3
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
-    "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "clock",
+    "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
+    "clock",
 )  # fmt: skip
 _NUMBERS = ("forecast_pairs", "modes", "spread_scale", "coverage", "coverage_forecast")
 
@@ -67,11 +68,8 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "encoder": asdict(model.encoder.config),
         "encoder_scales": asdict(model.encoder.scales),
         "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
-        "covariation": {
-            "noise": model.covariation.factors.q,
-            "noise_share": model.covariation.noise_share,
-            "tolerance": model.covariation.tolerance,
-        },
+        "covariation": _how_numbers(model.covariation),
+        "judges": [_how_numbers(how) for how in model.calibration.judges],
         "regions": {name: points.tolist() for name, points in model.regions.items()},
     }
 
@@ -79,13 +77,31 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
-    how = model.covariation
-    arrays |= {"modes": how.factors.W, "remainder": how.factors.D}
-    arrays |= {"lasting_share": how.persistence.share, "lasting_span": how.persistence.span}
-    arrays |= {"tempo": how.tempo}
+    arrays |= _how_arrays(model.covariation, "")
+    for k, how in enumerate(model.calibration.judges):
+        arrays |= _how_arrays(how, f"judge{k}_")
     if model.cells is not None:
         arrays["cells"] = model.cells
     return {name: torch.from_numpy(np.array(value, order="C")) for name, value in arrays.items()}
+
+
+def _how_numbers(how: Covariation) -> dict[str, float]:
+    return {
+        "noise": how.factors.q,
+        "noise_share": how.noise_share,
+        "tolerance": how.tolerance,
+    }
+
+
+def _how_arrays(how: Covariation, prefix: str) -> dict[str, np.ndarray]:
+    arrays = {
+        "modes": how.factors.W,
+        "remainder": how.factors.D,
+        "lasting_share": how.persistence.share,
+        "lasting_span": how.persistence.span,
+        "tempo": how.tempo,
+    }
+    return {prefix + name: value for name, value in arrays.items()}
 
 
 def load_model(path: Path) -> PRISM:
@@ -102,13 +118,17 @@ def load_model(path: Path) -> PRISM:
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
             **{name: settings["calibration"][name] for name in _NUMBERS},
+            judges=tuple(
+                _covariation(arrays, numbers, f"judge{k}_")
+                for k, numbers in enumerate(settings["judges"])
+            ),
         )
         model = PRISM(
             NeuralPopulation(networks, units, config),
             _load_encoder(path, settings),
             arrays["template"],
             arrays.get("cells"),
-            _covariation(arrays, settings["covariation"]),
+            _covariation(arrays, settings["covariation"], ""),
             calibration,
             settings["name"],
             settings["time_unit"],
@@ -133,14 +153,16 @@ def _networks(settings: dict[str, Any], config: PopulationConfig) -> FieldNetwor
     return FieldEnsemble([FieldNetworks(*size) for _ in range(settings["members"])])
 
 
-def _covariation(arrays: dict[str, np.ndarray], settings: dict[str, float]) -> Covariation:
+def _covariation(
+    arrays: dict[str, np.ndarray], numbers: dict[str, float], prefix: str
+) -> Covariation:
     """Modes, remainder, noise and what lasts of them."""
     return Covariation(
-        Factors(arrays["modes"], arrays["remainder"], settings["noise"]),
-        Persistence(arrays["lasting_share"], arrays["lasting_span"]),
-        settings["noise_share"],
-        settings["tolerance"],
-        arrays["tempo"],
+        Factors(arrays[prefix + "modes"], arrays[prefix + "remainder"], numbers["noise"]),
+        Persistence(arrays[prefix + "lasting_share"], arrays[prefix + "lasting_span"]),
+        numbers["noise_share"],
+        numbers["tolerance"],
+        arrays[prefix + "tempo"],
     )
 
 
@@ -154,9 +176,9 @@ def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.n
 
 def _check_arrays(model: PRISM, path: Path) -> None:
     points, n = model.template.shape
-    rank, patches = model.covariation.factors.rank, model.calibration.patch_mean.shape[-1]
-    levels, held = (len(LEVELS), points, n), len(model.calibration.scores)
-    expected = {
+    known, patches = model.calibration, model.calibration.patch_mean.shape[-1]
+    levels, held = (len(LEVELS), points, n), len(known.scores)
+    expected: dict[str, tuple[int, ...]] = {
         "population": levels,
         "forecast": levels,
         "forecast_paper": levels,
@@ -166,17 +188,17 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "scores_low_rank": (held,),
         "scores_mahalanobis": (held,),
         "scores_paper": (held,),
+        "points": (len(known.judges), known.points.shape[-1]),
+        "judge": (held,),
         "clock": (3, 3),
     }
-    found = {name: getattr(model.calibration, name).shape for name in expected}
-    expected |= {"modes": (rank, points, n), "remainder": (points, n), "lasting": (rank + 2,)}
-    expected |= {"tempo": (rank,)}
-    found |= {
-        "modes": model.covariation.factors.W.shape,
-        "remainder": model.covariation.factors.D.shape,
-        "lasting": model.covariation.persistence.share.shape,
-        "tempo": model.covariation.tempo.shape,
-    }
+    found = {name: getattr(known, name).shape for name in expected}
+    for k, how in enumerate((model.covariation, *known.judges)):
+        prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
+        own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}
+        own |= {"lasting_share": (rank + 2,), "lasting_span": (rank + 2,)}
+        expected |= {prefix + name: shape for name, shape in own.items()}
+        found |= {name: value.shape for name, value in _how_arrays(how, prefix).items()}
     for name, shape in expected.items():
         if found[name] != shape or n != model.population.networks.n:
             raise ModelError(

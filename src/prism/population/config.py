@@ -35,11 +35,14 @@ class PopulationConfig:
     warm_share: float = _doc(0.15, "most share of the steps spent on the mean alone")
     weight_mean: float = _doc(1.0, "weight of the mean's L1 loss")
     mean_corner: float = _doc(
-        0.5, "width of the L1 loss's rounded corner, in standard deviations; 0: the paper's L1"
+        2.0, "width of the L1 loss's rounded corner, in standard deviations; 0: the paper's L1"
     )
     weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
     smoothness: float = _doc(
-        0.08, "weight of the prior on curvature in time, over the root of the subjects"
+        0.04, "weight of the prior on curvature in time, over the root of the subjects"
+    )
+    smoothness_spread: float = _doc(
+        100.0, "weight of the prior on the spread's curvature in time, over the visits squared"
     )
     noise_floor: float | None = _doc(
         None, "observation noise in the length unit; default: a small share of the shape's size"
@@ -98,5 +101,6 @@ PRESETS: dict[str, PopulationConfig] = {
         mean_corner=0.0,
         members=1,
         smoothness=0.0,
+        smoothness_spread=0.0,
     ),
 }

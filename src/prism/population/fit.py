@@ -131,10 +131,12 @@ class PopulationTask:
         return self.config.weight_mean * mean + self.config.weight_covariance * spread + bend
 
     def _bend(self, p: Tensor, times: Tensor) -> Tensor | float:
-        if self.config.smoothness == 0:
-            return 0.0
-        weight = self.config.smoothness / math.sqrt(self.subjects)
-        return weight * curvature_penalty(self.network.mean.f, p, times)
+        """The priors on curvature: of the mean, and of the spread."""
+        weights = {
+            self.network.mean.f: self.config.smoothness / math.sqrt(self.subjects),
+            self.network.cholesky.f: self.config.smoothness_spread / len(self.data[0]) ** 2,
+        }
+        return sum(w * curvature_penalty(f, p, times) for f, w in weights.items() if w > 0)
 
     @torch.no_grad()
     def validate(self, step: int) -> float | None:

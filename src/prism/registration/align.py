@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 from scipy.spatial import KDTree
 
-from prism.cohort import SDFSamples
+from prism.cohort import SDFSamples, rotation_onto
 from prism.errors import QueryError
 from prism.registration.similarity import Similarity
 from prism.typing import Floats, Points, Shapes
@@ -86,15 +86,8 @@ def _improved(R: Floats, cloud: Points, reference: Points, tree: KDTree) -> Floa
     for _ in range(ROUNDS):
         distance, nearest = tree.query(cloud @ R.T)
         close = distance <= np.quantile(distance, TRIM)
-        R = _rotation(cloud[close], reference[nearest[close]])
+        R = rotation_onto(cloud[close], reference[nearest[close]])
     return R
-
-
-def _rotation(a: Points, b: Points) -> Floats:
-    """[Eq. procrustes] The rotation R with least sum |R a - b|^2, from the SVD of sum b a'."""
-    U, _, Vt = np.linalg.svd(b.T @ a)
-    U[:, -1] *= np.linalg.det(U @ Vt)
-    return U @ Vt
 
 
 def rigidly_onto(template: Points, points: Shapes) -> Shapes:
@@ -111,7 +104,7 @@ def similarly_onto(template: Points, points: Shapes) -> Shapes:
 def _posed(template: Points, shape: Points, scale: float) -> Points:
     centre = template.mean(axis=0)
     own = shape - shape.mean(axis=0)
-    return scale * own @ _rotation(own, template - centre).T + centre
+    return scale * own @ rotation_onto(own, template - centre).T + centre
 
 
 def _radius(points: Points) -> float:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from prism.applications import anomaly
 from prism.model import PRISM
@@ -37,7 +38,7 @@ def test_scores_have_their_signs_and_p_values_their_range(
 
 def test_p_values_order_as_scores_do(tiny_model: PRISM, tiny_study: Study) -> None:
     found = anomaly(tiny_model, tiny_study.correspondence)
-    assert (np.diff(found.p_value[np.argsort(found.score)]) <= 0).all()
+    assert spearmanr(found.score, found.p_value).statistic < -0.9  # several judges, one average
     assert (np.diff(found.p_value_paper[np.argsort(found.score_paper)]) >= 0).all()
 
 

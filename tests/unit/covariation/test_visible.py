@@ -4,31 +4,15 @@ import numpy as np
 import pytest
 
 from prism.covariation import Visible
-from prism.covariation.visible import inverse_positive, least_eigenvalue, lower_root
-from tests.problems.covarying import covariances
+from prism.covariation.visible import least_eigenvalue
+from tests.problems.covarying import covariances, special_covariances
 
 both = pytest.mark.parametrize("n", [2, 3])
 
 
-def samples(n: int) -> np.ndarray:
-    """Random, isotropic, diagonal, stretched and tiny matrices."""
-    stretched = np.diag([1e-4, 1.0, 1e4][:n])
-    special = [np.eye(n), np.diag([3.0, 1.0, 2.0][:n]), stretched, 1e-8 * covariances(n=n)]
-    return np.concatenate([covariances(40, n=n), np.stack(special)])
-
-
-@both
-def test_small_matrices_have_the_roots_inverses_and_determinants_of_numpy(n: int) -> None:
-    S = samples(n)
-    np.testing.assert_allclose(lower_root(S), np.linalg.cholesky(S), rtol=1e-9, atol=1e-14)
-    inverse, log_det = inverse_positive(S)
-    np.testing.assert_allclose(inverse @ S, np.broadcast_to(np.eye(n), S.shape), atol=1e-9)
-    np.testing.assert_allclose(log_det, np.linalg.slogdet(S)[1], rtol=1e-12)
-
-
 @both
 def test_the_least_eigenvalue_is_that_of_numpy(n: int) -> None:
-    S = samples(n)
+    S = special_covariances(n)
     exact = np.linalg.eigvalsh(S)
     np.testing.assert_allclose(least_eigenvalue(S), exact[:, 0], atol=1e-12 * exact.max())
 

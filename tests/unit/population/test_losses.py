@@ -106,7 +106,9 @@ def test_a_rounded_corner_averages_where_the_median_would_not() -> None:
 def test_the_rounded_loss_teaches_the_covariance_nothing() -> None:
     mean, both = {}, {}
     for corner, grads in ((0.5, both), (0.0, mean)):
-        job = task(replace(CONFIG, mean_corner=corner, weight_covariance=0.0))
+        job = task(
+            replace(CONFIG, mean_corner=corner, weight_covariance=0.0, smoothness_spread=0.0)
+        )
         job.warm = 0
         job.loss(3, *job.batch(3)).backward()
         grads["mean"] = torch.cat([g.flatten() for g in gradients(job.network.mean)])
@@ -181,6 +183,14 @@ def test_the_prior_fades_with_the_subjects_and_can_be_switched_off() -> None:
     prior = curvature_penalty(with_prior.network.mean.f, batch[0], batch[-1])
     gap = with_prior.loss(0, *batch) - without.loss(0, *batch)
     torch.testing.assert_close(gap, 6 / 12**0.5 * prior, rtol=1e-4, atol=0)
+
+
+def test_the_prior_on_the_spread_fades_with_the_square_of_the_visits() -> None:
+    with_prior, without = (task(replace(CONFIG, smoothness_spread=k)) for k in (1e5, 0.0))
+    batch, visits = with_prior.batch(0), len(with_prior.data[0])
+    prior = curvature_penalty(with_prior.network.cholesky.f, batch[0], batch[-1])
+    gap = with_prior.loss(0, *batch) - without.loss(0, *batch)
+    torch.testing.assert_close(gap, 1e5 / visits**2 * prior, rtol=1e-4, atol=0)
 
 
 def test_the_held_out_score_waits_for_the_covariance() -> None:
