@@ -9,7 +9,7 @@ import numpy as np
 from prism.cohort import Correspondence, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
-from prism.model.calibrate import clock_spread
+from prism.model.clock import clock_spread
 from prism.model.state import date
 from prism.typing import Times
 

@@ -11,7 +11,7 @@ from prism.cohort import Correspondence, Visits
 from prism.fisher import spread_of
 from prism.intrinsic import fisher_mean, mle_time, plain_mean
 from prism.model import PRISM
-from prism.model.calibrate import clock_basis, clock_spread
+from prism.model.clock import clock_ages, clock_basis, clock_information, clock_spread
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Times
 
@@ -103,7 +103,7 @@ def _pooled_points(model: PRISM, cohort: Correspondence, t: Times) -> tuple[Floa
     mean = seen.mu + clear.mean[:, 0]
     points = mle_time(model.table, mean)
     error = _time_error(seen, clear.cov_state[:, 0], points.info)
-    error = np.hypot(error, clock_error(model, t[known])[:, None])
+    error = np.hypot(error, point_clock_error(model, t[known]))
     tau[known], se[known] = _where_readable(model, points.tau, error)
     return tau, se
 
@@ -126,8 +126,19 @@ def clock_error(model: PRISM, tau: Times) -> Times:
     The cohort's information G on a shift, a stretch and a bend of its clock gives
     sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
     """
+    return _error_of_clock(model, tau, model.calibration.clock)
+
+
+def point_clock_error(model: PRISM, tau: Times) -> Floats:
+    """The same of every point's own clock, (N, M): where people differ more it is known less."""
+    spread = model.spread(clock_ages(model))
+    known = clock_information(model, model.calibration.clock_people, spread)
+    return _error_of_clock(model, tau, known).T
+
+
+def _error_of_clock(model: PRISM, tau: Times, information: Floats) -> Floats:
     basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
-    inverse = np.linalg.pinv(model.calibration.clock, hermitian=True)
+    inverse = np.linalg.pinv(information, hermitian=True)
     return np.sqrt(np.maximum(((basis @ inverse) * basis).sum(-1), 0.0))
 
 

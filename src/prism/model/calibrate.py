@@ -21,6 +21,7 @@ from prism.covariation import (
     patch_scores,
 )
 from prism.intrinsic import mle_time
+from prism.model.clock import clock_ages, clock_information, clock_people, clock_spread
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Strings
 
@@ -89,6 +90,7 @@ def calibrate(
     u_forecast, u_paper = _forecast_errors(model, cross)
     enough = len(u_forecast) >= FEWEST_PAIRS
     modes, scale = _dating(model, cross)
+    people = clock_people(model, cohort)
     return how, Calibration(
         population=interval_factors(u),
         forecast=interval_factors(u_forecast if enough else u[:0]),
@@ -97,7 +99,8 @@ def calibrate(
         **_anomaly_reference(model, cross),
         modes=modes,
         spread_scale=scale,
-        clock=_clock_precision(model, cohort, how, modes),
+        clock=clock_information(model, people, clock_spread(model, how, clock_ages(model), modes)),
+        clock_people=people,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
         coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
         judges=tuple(hows),
@@ -220,50 +223,6 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
             best = scatter if share else (1 - MODES_EARN) * scatter
             chosen = share, float(np.sqrt(np.mean(np.square(off[known] / claimed[known]))))
     return chosen
-
-
-def _clock_precision(
-    model: PRISM, cohort: Correspondence, how: Covariation, modes: float
-) -> Floats:
-    """(3, 3) information of the cohort on a shift, a stretch and a bend of its clock.
-
-    The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
-    is dated by it shares its error. Subjects count once, each by its own temporal spread. The
-    prior on curvature counts as well: where growth is straight, the clock cannot bend far.
-    """
-    ages = np.linspace(*model.ages, 65)
-    spread = np.interp(cohort.visits.t, ages, clock_spread(model, how, ages, modes))
-    _, owner, count = np.unique(cohort.visits.subject, return_inverse=True, return_counts=True)
-    weight = 1 / np.maximum(spread, 1e-9 * np.ptp(ages)) ** 2 / count[owner]
-    basis = clock_basis(model, cohort.visits.t)
-    information = (basis * weight[:, None]).T @ basis
-    information[2, 2] += 1 / clock_bend(model, ages) ** 2
-    return information
-
-
-def clock_bend(model: PRISM, ages: Floats) -> float:
-    """How far growth is from straight, as a bend of the clock: rms mu_ss over 2 rms mu_t.
-
-    tau + c s^2 moves mu by mu_t c s^2, which curves by 2 c mu_t.
-    """
-    table_ages = np.repeat(ages[:, None], len(model.template), axis=1)
-    mu = model.mean_shapes(table_ages)
-    step = np.diff(clock_basis(model, ages)[:, 1]).mean()
-    bend = np.diff(mu, 2, axis=0) / step**2
-    pace = np.diff(mu, axis=0) / np.diff(ages)[:, None, None]
-    return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)) / 2)
-
-
-def clock_basis(model: PRISM, t: Floats) -> Floats:
-    """1, s, s^2 of normalised time, (N, 3)."""
-    first, last = model.ages
-    return ((t - first) / (last - first))[:, None] ** np.arange(3)
-
-
-def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Floats:
-    """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
-    shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
-    return date(how, model.table, shapes - model.template, modes).spread
 
 
 def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:

@@ -56,6 +56,7 @@ class Calibration:
         points: (K, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
         clock: (3, 3) how well the cohort's own clock is known.
+        clock_people: (A,) subjects it was learned from, about each of its ages.
         forecast_pairs: How many pairs of visits the forecast factors come from.
         modes: Share of the modes that counts when a shape is dated.
         spread_scale: Found over claimed spread of tau - t.
@@ -77,6 +78,7 @@ class Calibration:
     points: Floats
     judge: np.ndarray
     clock: Floats
+    clock_people: Floats
     forecast_pairs: int = 0
     modes: float = 0.0
     spread_scale: float = 1.0
@@ -91,7 +93,8 @@ class Calibration:
         patches = np.empty((3, 0))
         scores = [empty] * 5
         points, judge = np.empty((0, 0)), np.empty(0, dtype=int)
-        return cls(ones, ones, ones, patches, patches, *scores, points, judge, np.zeros((3, 3)))
+        clock = np.zeros((3, 3)), np.empty(0)
+        return cls(ones, ones, ones, patches, patches, *scores, points, judge, *clock)
 
     def by_judge(self, scores: Floats) -> list[Floats]:
         """Reference scores (H,) of each judge."""

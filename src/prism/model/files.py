@@ -30,7 +30,7 @@ MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
     "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
-    "clock",
+    "clock", "clock_people",
 )  # fmt: skip
 _NUMBERS = ("forecast_pairs", "modes", "spread_scale", "coverage", "coverage_forecast")
 

@@ -42,7 +42,7 @@ class PopulationConfig:
         0.04, "weight of the prior on curvature in time, over the root of the subjects"
     )
     smoothness_spread: float = _doc(
-        100.0, "weight of the prior on the spread's curvature in time, over the visits squared"
+        400.0, "weight of the prior on the spread's curvature in time, over the visits squared"
     )
     noise_floor: float | None = _doc(
         None, "observation noise in the length unit; default: a small share of the shape's size"

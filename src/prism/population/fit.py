@@ -15,7 +15,7 @@ from prism.errors import FitError
 from prism.gaussian import GaussianField
 from prism.nets import Siren
 from prism.population.config import PopulationConfig
-from prism.population.field import FieldNetworks, NeuralPopulation, Units
+from prism.population.field import CovariateNetwork, FieldNetworks, NeuralPopulation, Units
 from prism.population.lattice import TimeLattice
 from prism.training import LoopConfig, Runtime, TrainingLog, choose_device, train
 
@@ -116,11 +116,12 @@ class PopulationTask:
         return 1 if step < self.warm else 2
 
     def loss(self, step: int, *batch: Tensor) -> Tensor:
-        """L_mu + L_Sigma + the prior on curvature, each on its own branch of networks."""
+        """L_mu + L_Sigma + their priors on curvature, each on its own branch of networks."""
         p, s, d, seen, offset, times = batch
         lattice = TimeLattice.over(s, offset, self.config.lattice)
         mu = lattice(self.network.mean, p)
-        bend = self._bend(p, times)
+        weight = self.config.smoothness / math.sqrt(self.subjects)
+        bend = self._bend(self.network.mean, weight, p, times)
         if self.stage(step) == 1:
             return self.config.weight_mean * mean_loss(d, mu, seen) + bend
         L = self.network.shape_factor(lattice(self.network.cholesky, p))
@@ -128,15 +129,15 @@ class PopulationTask:
         rounded = self.config.mean_corner > 0
         mean = rounded_mean_loss(d, mu, corner, seen) if rounded else mean_loss(d, mu, seen)
         spread = covariance_loss(d, mu, L, seen)
+        weight = self.config.smoothness_spread / len(self.data[0]) ** 2
+        bend = bend + self._bend(self.network.cholesky, weight, p, times)
         return self.config.weight_mean * mean + self.config.weight_covariance * spread + bend
 
-    def _bend(self, p: Tensor, times: Tensor) -> Tensor | float:
-        """The priors on curvature: of the mean, and of the spread."""
-        weights = {
-            self.network.mean.f: self.config.smoothness / math.sqrt(self.subjects),
-            self.network.cholesky.f: self.config.smoothness_spread / len(self.data[0]) ** 2,
-        }
-        return sum(w * curvature_penalty(f, p, times) for f, w in weights.items() if w > 0)
+    def _bend(self, part: CovariateNetwork, weight: float, p: Tensor, times: Tensor) -> Tensor:
+        """The prior on a part's curvature in time."""
+        if weight == 0:
+            return p.new_zeros(())
+        return weight * curvature_penalty(part.f, p, times)
 
     @torch.no_grad()
     def validate(self, step: int) -> float | None:

@@ -119,27 +119,28 @@ def test_the_clock_is_a_parabola_fitted_to_the_subjects(
     first, last = tiny_model.ages
     s = (once.visits.t - first) / (last - first)
     spread = tempo_spread(tiny_model, once.visits.t) / tiny_model.calibration.spread_scale
-    from prism.model.calibrate import _clock_precision, clock_bend
+    from prism.model.clock import clock_ages, clock_bend, clock_information, clock_people
 
     bend = clock_bend(tiny_model, np.linspace(first, last, 65))
     design = np.vander(s, 3, increasing=True) / spread[:, None]
     design = np.vstack([design, [0.0, 0.0, 1 / bend]])  # straight growth, straight clock
     cov = np.linalg.inv(design.T @ design)  # of weighted least squares
 
-    modes = tiny_model.calibration.modes
-    clock = _clock_precision(tiny_model, once, tiny_model.covariation, modes)
+    ages = clock_ages(tiny_model)
+    spread = tempo_spread(tiny_model, ages) / tiny_model.calibration.spread_scale
+    clock = clock_information(tiny_model, clock_people(tiny_model, once), spread)
     one = replace(tiny_model, calibration=replace(tiny_model.calibration, clock=clock))
     basis = np.vander(np.array([0.0, 0.4, 1.0]), 3, increasing=True)
     expected = np.sqrt(np.einsum("ti,ij,tj->t", basis, cov, basis))
     ages = np.array([first, first + 0.4 * (last - first), last])
-    np.testing.assert_allclose(clock_error(one, ages), expected, rtol=1e-3)
+    np.testing.assert_allclose(clock_error(one, ages), expected, rtol=2e-2)
     np.testing.assert_allclose(
-        clock_error(one, ages[[0, 2]] + [-1, 1]), expected[[0, 2]], rtol=1e-3
+        clock_error(one, ages[[0, 2]] + [-1, 1]), expected[[0, 2]], rtol=2e-2
     )
 
 
 def test_the_clock_may_bend_as_far_as_growth_does() -> None:
-    from prism.model.calibrate import clock_bend
+    from prism.model.clock import clock_bend
 
     class Parabola:
         ages, template = (2.0, 6.0), np.ones((3, 2))

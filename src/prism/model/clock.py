@@ -1,0 +1,79 @@
+"""How well the cohort's own clock is known: whoever is dated by it shares its error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prism.cohort import Correspondence
+from prism.covariation import Covariation
+from prism.model.state import date
+from prism.typing import Floats
+
+if TYPE_CHECKING:
+    from prism.model.core import PRISM
+
+CLOCK_AGES = 65
+
+
+def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
+    """(A,) how many subjects were seen about each of the clock's ages, each counted once."""
+    ages, t = clock_ages(model), cohort.visits.t
+    _, owner, count = np.unique(cohort.visits.subject, return_inverse=True, return_counts=True)
+    place = np.interp(t, ages, np.arange(len(ages)))
+    below = np.minimum(place.astype(int), len(ages) - 2)
+    share, once = place - below, 1 / count[owner]
+    people = np.bincount(below, once * (1 - share), len(ages))
+    return people + np.bincount(below + 1, once * share, len(ages))
+
+
+def clock_ages(model: PRISM) -> Floats:
+    """Ages at which the clock is judged."""
+    return np.linspace(*model.ages, CLOCK_AGES)
+
+
+def clock_information(model: PRISM, people: Floats, spread: Floats) -> Floats:
+    """(..., 3, 3) information of the cohort on a shift, a stretch and a bend of a clock.
+
+    The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
+    is dated by it shares its error. Subjects count once, each by its temporal spread. The prior on
+    curvature counts as well: where growth is straight, the clock cannot bend far.
+
+    Args:
+        model: Gives the ages and the mean trajectory.
+        people: (A,) subjects about every age.
+        spread: (A, ...) standard deviation of tau - t at every age.
+    """
+    ages = clock_ages(model)
+    basis = clock_basis(model, ages)
+    weight = people / np.maximum(spread.T, 1e-9 * np.ptp(ages)) ** 2  # (..., A)
+    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(ages), 9)
+    information = (weight @ products).reshape(*weight.shape[:-1], 3, 3)
+    information[..., 2, 2] += 1 / clock_bend(model, ages) ** 2
+    return information
+
+
+def clock_basis(model: PRISM, t: Floats) -> Floats:
+    """1, s, s^2 of normalised time, (N, 3)."""
+    first, last = model.ages
+    return ((t - first) / (last - first))[:, None] ** np.arange(3)
+
+
+def clock_bend(model: PRISM, ages: Floats) -> float:
+    """How far growth is from straight, as a bend of the clock: rms mu_ss over 2 rms mu_t.
+
+    tau + c s^2 moves mu by mu_t c s^2, which curves by 2 c mu_t.
+    """
+    table_ages = np.repeat(ages[:, None], len(model.template), axis=1)
+    mu = model.mean_shapes(table_ages)
+    step = np.diff(clock_basis(model, ages)[:, 1]).mean()
+    bend = np.diff(mu, 2, axis=0) / step**2
+    pace = np.diff(mu, axis=0) / np.diff(ages)[:, None, None]
+    return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)) / 2)
+
+
+def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Floats:
+    """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
+    shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
+    return date(how, model.table, shapes - model.template, modes).spread
