@@ -23,7 +23,7 @@ def fingerprint(*parts: Any) -> str:
     for part in parts:
         if isinstance(part, np.ndarray) and part.dtype.kind in "fiub":
             digest.update(f"{part.shape}{part.dtype}".encode())
-            digest.update(memoryview(np.ascontiguousarray(part)).cast("B"))
+            digest.update(np.ascontiguousarray(part).data.cast("B"))
         elif isinstance(part, np.ndarray):
             digest.update(json.dumps(part.tolist()).encode())
         else:

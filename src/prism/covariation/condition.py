@@ -59,7 +59,7 @@ def _condition(how: Covariation, seen: Visible, t: Times, target: Visible, t1: T
     X = scaled_modes(how.factors, seen.A)  # (B, V, M, n, R)
     X = np.einsum("bvpir,vw->bpviwr", X, np.eye(V)).reshape(B, M, V * n, V * R)
     y = seen.r.transpose(0, 2, 1, 3).reshape(B, M, V * n, 1)
-    Qi = np.linalg.inv(Q)
+    Qi = np.asarray(np.linalg.inv(Q), dtype=np.float64)
     a, a_cov, carry, fresh = _amplitudes(how, X, Qi, y, t, t1)
     X1 = scaled_modes(how.factors, target.A).transpose(0, 2, 1, 3, 4)  # (B, M, K, n, R)
     kQ = k @ Qi

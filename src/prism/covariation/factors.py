@@ -120,7 +120,7 @@ def believe(factors: Factors, x: Visible) -> Beliefs:
         pairs = _mode_pairs(factors.W[:, some])
         precision += np.tensordot(w.G[..., some], pairs, ((0, 1, 3), (0, 1, 2)))
     pull = np.tensordot(w.h, factors.W, ((0, 2), (2, 1)))
-    cov = np.linalg.inv(precision)
+    cov = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     mean = (cov @ pull[..., None])[..., 0]
     square = (x.r_parts * times(w.Qi, x.r_parts)).sum((0, 2)) - (pull * mean).sum(-1)
     log_det = np.where(x.seen, w.log_det, 0.0).sum(-1) + np.linalg.slogdet(precision)[1]
@@ -162,7 +162,8 @@ def _better_modes(factors: Factors, x: Visible, b: Beliefs) -> Floats:
     left = left.transpose(2, 0, 3, 1, 4).reshape(M, n * R, n * R) + MODE_PRIOR * np.eye(n * R)
     right = np.tensordot(b.weighed.h, b.mean, ((1,), (0,)))  # (n, M, R)
     right = right.transpose(1, 0, 2).reshape(M, n * R, 1)
-    return np.linalg.solve(left, right)[..., 0].reshape(M, n, R).transpose(2, 0, 1)
+    W = np.asarray(np.linalg.solve(left, right), dtype=np.float64)
+    return W.reshape(M, n, R).transpose(2, 0, 1)
 
 
 def _diagonal(A: Floats) -> Floats:

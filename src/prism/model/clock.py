@@ -24,8 +24,10 @@ def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
     place = np.interp(t, ages, np.arange(len(ages)))
     below = np.minimum(place.astype(int), len(ages) - 2)
     share, once = place - below, 1 / count[owner]
-    people = np.bincount(below, once * (1 - share), len(ages))
-    return people + np.bincount(below + 1, once * share, len(ages))
+    people = np.zeros(len(ages))
+    np.add.at(people, below, once * (1 - share))
+    np.add.at(people, below + 1, once * share)
+    return people
 
 
 def clock_ages(model: PRISM) -> Floats:

@@ -90,11 +90,22 @@ class Calibration:
     def none(cls, template: Points) -> Calibration:
         """Before anything was learned."""
         ones, empty = np.ones((len(LEVELS), *template.shape)), np.empty(0)
-        patches = np.empty((3, 0))
-        scores = [empty] * 5
-        points, judge = np.empty((0, 0)), np.empty(0, dtype=int)
-        clock = np.zeros((3, 3)), np.empty(0)
-        return cls(ones, ones, ones, patches, patches, *scores, points, judge, *clock)
+        return cls(
+            population=ones,
+            forecast=ones,
+            forecast_paper=ones,
+            patch_mean=np.empty((3, 0)),
+            patch_sd=np.empty((3, 0)),
+            scores=empty,
+            scores_growth=empty,
+            scores_low_rank=empty,
+            scores_mahalanobis=empty,
+            scores_paper=empty,
+            points=np.empty((0, 0)),
+            judge=np.empty(0, dtype=int),
+            clock=np.zeros((3, 3)),
+            clock_people=empty,
+        )
 
     def by_judge(self, scores: Floats) -> list[Floats]:
         """Reference scores (H,) of each judge."""

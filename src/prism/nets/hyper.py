@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +47,7 @@ class HyperSiren(nn.Module):
     @torch.no_grad()
     def _initialise(self, omega: float) -> None:
         for i, (_, size) in enumerate(self.shapes):
-            weight, bias = (self.writers[2 * i + k][-1] for k in (0, 1))
+            weight, bias = (cast(nn.Linear, self.writers[2 * i + k][-1]) for k in (0, 1))
             for last in (weight, bias):
                 nn.init.kaiming_normal_(last.weight)
                 last.weight *= 0 if i == len(self.shapes) - 1 else QUIET

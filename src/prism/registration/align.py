@@ -84,7 +84,7 @@ def _gap(cloud: Points, tree: KDTree) -> float:
 def _improved(R: Floats, cloud: Points, reference: Points, tree: KDTree) -> Floats:
     """Iterated closest points, rotation alone: centres and sizes agree already."""
     for _ in range(ROUNDS):
-        distance, nearest = tree.query(cloud @ R.T)
+        distance, nearest = map(np.asarray, tree.query(cloud @ R.T))
         close = distance <= np.quantile(distance, TRIM)
         R = rotation_onto(cloud[close], reference[nearest[close]])
     return R

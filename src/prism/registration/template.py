@@ -229,9 +229,9 @@ def _even_surface(
     if len(points) > vertices:
         faces = len(cells) - 2 * (len(points) - vertices)
         packed = np.asfortranarray(points), np.asfortranarray(cells.astype(np.int32))
-        points, cells, _, _ = igl.decimate(*packed, max(4, faces))
-    cells = np.asarray(cells, dtype=np.int64)
-    points = onto_level(networks, np.asarray(points))
+        found = igl.decimate(*packed, max(4, faces))
+        points, cells = np.asarray(found[0]), np.asarray(found[1], dtype=np.int64)
+    points = onto_level(networks, points)
     for _ in range(ROUNDS):
         points = onto_level(networks, 0.5 * points + 0.5 * _neighbour_means(points, cells))
     return points, cells
