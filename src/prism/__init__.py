@@ -27,9 +27,13 @@ if TYPE_CHECKING:
     from prism.applications import trajectory as trajectory
     from prism.cohort import Cohort as Cohort
     from prism.cohort import Correspondence as Correspondence
+    from prism.cohort import SDFSamples as SDFSamples
+    from prism.cohort import Shape as Shape
     from prism.cohort import Truth as Truth
     from prism.cohort import Visits as Visits
     from prism.cohort import align as align
+    from prism.cohort import read_shape as read_shape
+    from prism.cohort import write_shape as write_shape
     from prism.fisher import fisher_information as fisher_information
     from prism.fisher import score as score
     from prism.fisher import temporal_std as temporal_std
@@ -40,6 +44,10 @@ if TYPE_CHECKING:
     from prism.intrinsic import mle_time as mle_time
     from prism.model import PRISM as PRISM
     from prism.population import PopulationConfig as PopulationConfig
+    from prism.preprocess import sample_cohort as sample_cohort
+    from prism.preprocess import sample_sdf as sample_sdf
+    from prism.registration import Registration as Registration
+    from prism.registration import RegistrationConfig as RegistrationConfig
     from prism.report import write_report as write_report
 
 _DOORS = {
@@ -47,7 +55,15 @@ _DOORS = {
     "Correspondence": "prism.cohort",
     "Truth": "prism.cohort",
     "Visits": "prism.cohort",
+    "SDFSamples": "prism.cohort",
+    "Shape": "prism.cohort",
     "align": "prism.cohort",
+    "read_shape": "prism.cohort",
+    "write_shape": "prism.cohort",
+    "sample_sdf": "prism.preprocess",
+    "sample_cohort": "prism.preprocess",
+    "Registration": "prism.registration",
+    "RegistrationConfig": "prism.registration",
     "GaussianField": "prism.gaussian",
     "fisher_information": "prism.fisher",
     "temporal_std": "prism.fisher",

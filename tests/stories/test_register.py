@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from prism.cohort import Cohort, write_shape
+from prism.errors import CohortError
+from prism.registration import read_quality
 from tests.problems.ellipses import axes, ellipse
 from tests.stories.steps import arrays, assert_told, done, prism, read_json
 
@@ -85,6 +87,22 @@ def test_the_quality_is_told(home: Path) -> None:
     assert stored["residual"].shape == (9, 30)
     assert stored["subject"].tolist() == [f"s{i}" for i in range(9)]
     assert_told(home / "done" / "provenance.json", "register")
+
+
+def test_the_report_shows_it(home: Path) -> None:
+    done("fit", home / "done", "--out", home / "model", "--device", "cpu", "--preset", "fast",
+         "--set", "steps=20", "--set", "members=1")  # fmt: skip
+    done("report", home / "model", home / "done", "--out", home / "report")
+    page = (home / "report" / "report.html").read_text()
+    assert "How well the shapes were registered" in page
+    assert (home / "report" / "figures" / "correspondence.png").is_file()
+
+
+def test_a_broken_quality_file_is_refused_by_name(home: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "quality.npz", residual=np.ones((2, 3)))
+    with pytest.raises(CohortError, match=r"quality\.npz: subject is missing"):
+        read_quality(tmp_path)
+    assert read_quality(tmp_path / "elsewhere") is None
 
 
 def test_new_shapes_follow_the_known_template(home: Path, tmp_path: Path) -> None:

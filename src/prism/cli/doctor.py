@@ -15,6 +15,9 @@ EXTRAS = {
     "ot": ("POT", "earth mover's distance"),
     "tomli_w": ("tomli_w", "saving models"),
     "jinja2": ("jinja2", "reports"),
+    "igl": ("libigl", "signed distances of meshes, thinning of templates"),
+    "SimpleITK": ("SimpleITK", "label maps (NIfTI, NRRD, MHA)"),
+    "skimage": ("scikit-image", "surfaces of label maps and templates"),
 }
 
 

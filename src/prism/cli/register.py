@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from prism.training import Runtime
 
 FOLDER, MARK = "registration", "registration.toml"
-QUALITY, ARRAYS, PICTURE = "quality.json", "quality.npz", "template.vtp"
+QUALITY, PICTURE = "quality.json", "template.vtp"
 SAMPLES = "samples"
 NETWORK = "network"  # the setting that a preset decides
 
@@ -250,6 +250,7 @@ def _write(
     from prism.cohort.files import write_arrays
     from prism.cohort.vtp_file import write_vtp
     from prism.registration import quality
+    from prism.registration.quality import FILE
     from prism.runs import fresh_file
 
     judged = quality(found, maps, samples)
@@ -271,7 +272,7 @@ def _write(
     with fresh_file(out / PICTURE) as draft:
         data = {"residual": judged.residual.mean(axis=0)}
         write_vtp(draft, found.template, found.cells, data)
-    write_arrays(out / ARRAYS, {**judged.arrays(), **named})
+    write_arrays(out / FILE, {**judged.arrays(), **named})
     with fresh_file(out / PROVENANCE) as draft:
         write_json(draft, facts | {"registration": found.provenance})
     if wishes.onto is None:

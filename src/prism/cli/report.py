@@ -23,10 +23,11 @@ def report(
     """Write a self-contained HTML report on a cohort."""
     known, shapes, truth = open_both(model, cohort, split)
     check_place(out, PAGE)
+    from prism.registration import read_quality
     from prism.report import write_report
     from prism.runs import fresh_file
 
-    page = write_report(known, shapes, truth, out)
+    page = write_report(known, shapes, truth, out, read_quality(cohort, shapes.length_unit))
     with fresh_file(page.with_name(PROVENANCE)) as draft:
         write_json(draft, record("report", known, shapes, split=split))
     visits = count(len(shapes), "visit")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prism.registration.config import RegistrationConfig, preset
 from prism.registration.core import Registration
 from prism.registration.maps import Maps
-from prism.registration.quality import Quality, quality
+from prism.registration.quality import Quality, quality, read_quality
 from prism.registration.similarity import Similarity
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Similarity",
     "preset",
     "quality",
+    "read_quality",
 ]

@@ -6,17 +6,22 @@ All of it is measured on the shapes' own samples; no truth is needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.spatial import KDTree
 
 from prism.cohort import SDFSamples
+from prism.cohort.files import read_arrays
+from prism.errors import CohortError
 from prism.registration.core import Registration
 from prism.registration.maps import Maps
-from prism.typing import Floats, Points, Shapes
+from prism.typing import Floats, Points, Shapes, Strings
 
+FILE = "quality.npz"
+_ARRAYS = ("residual", "round_trip", "reverse", "folds", "size", "outlier")
 PROBES = 1000  # surface points a shape for the round trip from the shape
 NEIGHBOURS = 6
 OUTLIER = 5.0  # robust standard deviations above the median
@@ -36,6 +41,7 @@ class Quality:
         size: (N,) twice the rms radius of each shape.
         outlier: (N,) True where a shape is registered much worse than the others.
         length_unit: Unit of the lengths.
+        who: (N,) names of the shapes, where they are known.
     """
 
     residual: Floats
@@ -45,6 +51,7 @@ class Quality:
     size: Floats
     outlier: np.ndarray
     length_unit: str = ""
+    who: Strings = field(default_factory=lambda: np.empty(0, dtype=np.str_))
 
     def summary(self) -> dict[str, Any]:
         """The figures of a report: lengths in the unit and as a share of the shapes' size."""
@@ -78,8 +85,22 @@ class Quality:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything a figure may draw, by name."""
-        names = ("residual", "round_trip", "reverse", "folds", "size", "outlier")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+
+def read_quality(folder: Path, length_unit: str = "") -> Quality | None:
+    """What `prism register` wrote beside a cohort about its correspondence; None without it."""
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    stored = read_arrays(file)
+    try:
+        who = np.char.add(np.char.add(stored["subject"], ", "), stored["visit"])
+        return Quality(*(stored[name] for name in _ARRAYS), length_unit=length_unit, who=who)
+    except KeyError as error:
+        raise CohortError(
+            f"{file}: {error.args[0]} is missing.", "Register the cohort again."
+        ) from error
 
 
 def _figures(value: Floats, share: Floats) -> dict[str, float]:

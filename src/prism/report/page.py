@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from prism.registration import Quality
 from prism.report.bands import age_grid
 from prism.report.html import render
+from prism.report.matches import match_rows
 from prism.report.plates import Findings, Plate
 from prism.report.style import bare_age, real_unit
 from prism.report.tables import MOST_ROWS, evaluation_rows, key_numbers, visit_rows
@@ -37,6 +39,7 @@ def render_page(
     plates: list[tuple[Plate, bytes]],
     evaluation: Evaluation | None,
     visits_given: int,
+    quality: Quality | None = None,
 ) -> str:
     """Return the page as HTML text; everything in it that came from outside is escaped.
 
@@ -45,6 +48,7 @@ def render_page(
         plates: Figures with their PNG bytes.
         evaluation: How well the model did, if that could be measured.
         visits_given: Visits of the cohort before any were left out.
+        quality: How well the raw shapes were registered, if they were.
     """
     return render(
         TEMPLATE,
@@ -56,6 +60,7 @@ def render_page(
         plates=[_inline(plate, image) for plate, image in plates],
         evaluation=evaluation,
         evaluation_rows=evaluation_rows(evaluation.scores, found.model) if evaluation else [],
+        match_rows=match_rows(quality) if quality else [],
         visits=visit_rows(found),
         most_rows=MOST_ROWS,
         visits_given=visits_given,

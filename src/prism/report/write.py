@@ -10,6 +10,8 @@ from prism.applications import Prediction, anomaly, evaluate, intrinsic_time, pr
 from prism.cohort import Correspondence, Truth
 from prism.errors import QueryError
 from prism.model import PRISM
+from prism.registration import Quality
+from prism.report.matches import match_plate
 from prism.report.page import Evaluation, render_page
 from prism.report.plates import Findings, draw_plates
 from prism.report.style import png
@@ -20,7 +22,13 @@ MOST_VISITS = 600
 MOST_EVALUATED = {2: 600, 3: 60}  # by dimension: surfaces take long to sample
 
 
-def write_report(model: PRISM, cohort: Correspondence, truth: Truth | None, out: Path) -> Path:
+def write_report(
+    model: PRISM,
+    cohort: Correspondence,
+    truth: Truth | None,
+    out: Path,
+    quality: Quality | None = None,
+) -> Path:
     """Write a self-contained page about a cohort as the model sees it.
 
     Cohorts of more than 600 visits are represented by evenly chosen subjects.
@@ -30,6 +38,7 @@ def write_report(model: PRISM, cohort: Correspondence, truth: Truth | None, out:
         cohort: Visits to report on, in correspondence with the model's template.
         truth: What a simulated cohort knows about itself, row by row with the cohort.
         out: Folder for `report.html` and `figures/*.png`; an earlier report is replaced.
+        quality: How well the cohort's raw shapes were registered, if they were.
 
     Returns:
         Path of `report.html`.
@@ -38,11 +47,13 @@ def write_report(model: PRISM, cohort: Correspondence, truth: Truth | None, out:
     found = compute_findings(model, cohort[rows], None if truth is None else truth[rows])
     evaluation = _evaluation(model, cohort, truth)
     with fresh_folder(Path(out), mark=MARK) as draft:
-        plates = [(plate, png(plate.figure)) for plate in draw_plates(found)]
+        match = quality and match_plate(quality, model.template, model.cells)
+        drawn = [*draw_plates(found), *([match] if match else [])]
+        plates = [(plate, png(plate.figure)) for plate in drawn]
         (draft / "figures").mkdir()
         for plate, image in plates:
             (draft / "figures" / f"{plate.name}.png").write_bytes(image)
-        page = render_page(found, plates, evaluation, len(cohort))
+        page = render_page(found, plates, evaluation, len(cohort), quality)
         (draft / MARK).write_text(page, encoding="utf-8")
     return Path(out) / MARK
 

@@ -15,6 +15,7 @@ from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
 from prism.population import PopulationConfig
+from prism.registration import Quality
 from prism.report import write_report
 from prism.report.bands import places_of
 from prism.report.shapes import edges_of, paths_of
@@ -156,6 +157,37 @@ def test_a_report_is_replaced_but_nothing_else(in_space: Case, tmp_path: Path) -
     with pytest.raises(QueryError, match="not empty"):
         write_report(*in_space, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def registered(cohort: Correspondence, names: bool) -> Quality:
+    """A registration of a cohort, its third shape much worse than the others."""
+    N, M = cohort.points.shape[:2]
+    off = np.full((N, M), 0.01)
+    off[2] = 0.4
+    who = np.array([f"{NASTY}{i}" for i in range(N)]) if names else np.empty(0, dtype=np.str_)
+    outlier, size = off[:, 0] > 0.1, np.full(N, 2.0)
+    flat = np.zeros(N)
+    return Quality(off, 0.02 + flat, flat, flat, size, outlier, cohort.length_unit, who)
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_a_registration_is_judged_and_its_outliers_named(
+    in_space: Case, tmp_path: Path, names: bool
+) -> None:
+    page = write_report(*in_space, tmp_path / "out", registered(in_space[1], names))
+    text = page.read_text()
+    assert "How well the shapes were registered" in text
+    assert ("&lt;b&gt;x&lt;/b&gt;2" if names else "shape 3") in text
+    assert "<b>x</b>" not in text
+    assert (page.parent / "figures" / "correspondence.png").is_file()
+
+
+def test_a_registration_of_other_points_has_no_picture(with_truth: Case, tmp_path: Path) -> None:
+    other = registered(replace(with_truth[1], points=with_truth[1].points[:, :30],
+                               template=None, cells=None, regions={}), True)  # type: ignore[arg-type]  # fmt: skip
+    page = write_report(*with_truth, tmp_path / "out", other)
+    assert "How well the shapes were registered" in page.read_text()
+    assert not (page.parent / "figures" / "correspondence.png").exists()
 
 
 def test_drawing_leaves_matplotlib_as_it_was(reports: dict[str, Path]) -> None:
