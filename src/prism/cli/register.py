@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from prism.cli._advance import shown_advance
 from prism.cli._common import NORMAL_GROUPS, CohortFolder, count, say
+from prism.cli._landmarks import are_landmarks, register_landmarks
 from prism.cli._progress import shown_progress
 from prism.cli._write import PROVENANCE, record, write_json
 from prism.cli.fit import Device
@@ -103,7 +104,8 @@ def register(
 
     Learns a template from the shapes that the column path of visits.csv names (the normal ones of
     split `train`, where it says so; the others follow). Writes a cohort with correspondence.npz,
-    quality.json, and a folder `registration` that --onto takes.
+    quality.json, and a folder `registration` that --onto takes. Landmarks (.mrk.json) are matched
+    by their names; nothing is learned.
     """
     from prism.cohort import Cohort
     from prism.training import Runtime
@@ -111,6 +113,9 @@ def register(
     wishes = _Wishes(onto, align, preset, settings or [], seed)
     source = Cohort.read(cohort)
     _check_out(out)
+    if are_landmarks(source):
+        say(register_landmarks(source, out, align, onto))
+        return
     known = None if onto is None else _open(wishes)
     partial = out.with_name(f"{out.name}.partial")
     _prepare(partial, resume)

@@ -22,7 +22,9 @@ def rotation_onto(a: Points, b: Points) -> Floats:
     return U @ Vt
 
 
-def align(cohort: Correspondence, keep: Keep = "size") -> Correspondence:
+def align(
+    cohort: Correspondence, keep: Keep = "size", onto: Points | None = None
+) -> Correspondence:
     """Turn and shift every shape onto the mean of all (generalised Procrustes); gaps stay gaps.
 
     Position and orientation go, which scanners choose; size stays unless only the form is kept.
@@ -32,9 +34,13 @@ def align(cohort: Correspondence, keep: Keep = "size") -> Correspondence:
         cohort: Shapes in correspondence, in any pose.
         keep: "size": growth in size is part of what is studied. "form": every shape is scaled to
             the same centroid size as well.
+        onto: (M, n) a template to lay them upon instead, as new visits upon a known cohort's.
     """
     if keep not in ("size", "form"):
         raise QueryError(f"keep must be 'size' or 'form'. Got {keep!r}.", "Choose one of them.")
+    if onto is not None:
+        points = np.stack([_laid_upon(onto, shape, keep) for shape in cohort.points])
+        return replace(cohort, points=points, template=onto)
     mean = _centred(cohort.points[np.argmin(np.isnan(cohort.points).sum((1, 2)))])
     mean = np.where(np.isnan(mean), 0.0, mean)
     for _ in range(ROUNDS):
