@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,13 @@ class CrossFit:
     fold: np.ndarray
     hows: list[Covariation]
 
+    def parts(self) -> Iterator[tuple[np.ndarray, Covariation]]:
+        """Rows of every part that the sample has visits of, and who has not seen them."""
+        for k, how in enumerate(self.hows):
+            rows = np.flatnonzero(self.fold == k)
+            if len(rows):
+                yield rows, how
+
     def some(self, most: int) -> CrossFit:
         """At most so many visits, of as many subjects as can be."""
         keep = _spread_over_subjects(self.cohort, most)
@@ -76,15 +84,11 @@ def calibrate(
     seen = unseen_residuals(model, sample, held_out)
     tolerance = TOLERANCE_SHARE * model.population.floor
     how, recipe = fit_covariation(seen.r, seen.Sigma, seen.mu_t, seen.subject, seen.t, tolerance)
-    fold = _folds(seen.subject, held_out)
-    hows = []
-    for k in range(fold.max() + 1):
-        rest = seen[fold != k]
-        hows.append(
-            fit_covariation(rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t, tolerance, recipe)[
-                0
-            ]
-        )
+    fold, hows = _folds(seen.subject, held_out), []
+    for k in range(FOLDS if len(held_out) == 1 else len(held_out)):
+        rest = seen[fold != k]  # of a large cohort not every part need be in the sample
+        data = rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t
+        hows.append(fit_covariation(*data, tolerance, recipe)[0])
     cross = CrossFit(sample, seen, fold, hows)
     u = _standardised_residuals(model, cohort, seen)
     u_forecast, u_paper = _forecast_errors(model, cross)
@@ -176,8 +180,7 @@ def _standardised_residuals(model: PRISM, cohort: Correspondence, seen: Residual
 def _forecast_errors(model: PRISM, cross: CrossFit) -> tuple[Floats, Floats]:
     """Standardised errors (P, M, n) of pooled and paper's forecasts, first visit to later ones."""
     pooled, paper = [np.empty((0, *model.template.shape))], [np.empty((0, *model.template.shape))]
-    for k, how in enumerate(cross.hows):
-        rows = np.flatnonzero(cross.fold == k)
+    for rows, how in cross.parts():
         seen, visits = cross.seen[rows], cross.cohort[rows]
         start, later = rules.first_to_later(seen.subject, seen.t)
         if not len(start):
@@ -211,8 +214,7 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
     best, chosen = np.inf, (0.0, 1.0)
     for share in MODE_SHARES:
         off, claimed = np.full(len(d), np.nan), np.full(len(d), np.nan)
-        for k, how in enumerate(cross.hows):
-            rows = cross.fold == k
+        for rows, how in cross.parts():
             found = date(how, model.table, shapes[rows], share)
             off[rows], claimed[rows] = found.tau - t[rows], found.spread
         known = np.isfinite(off) & (claimed > 0)
@@ -230,8 +232,7 @@ def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
     patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
     found = np.empty((len(cross.fold), 3, len(patches.centre)))
     low_rank = np.empty(len(cross.fold))
-    for k, how in enumerate(cross.hows):
-        rows = np.flatnonzero(cross.fold == k)
+    for rows, how in cross.parts():
         seen = cross.seen[rows]
         x = how.visible(seen.r, seen.Sigma)
         found[rows] = patch_scores(how, x, seen.mu_t, model.template, patches)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from prism.applications import anomaly
 from prism.covariation import Covariation, Patches
 from prism.model import PRISM
 from prism.model.calibrate import (
@@ -16,6 +17,7 @@ from prism.model.calibrate import (
     point_map,
 )
 from prism.model.state import Residuals, date, forecast_residuals
+from prism.population import PopulationConfig
 from prism.simulate.study import Study
 from tests.problems.covarying import covariances, dense, planted
 
@@ -84,6 +86,23 @@ def test_thinning_keeps_subjects_and_their_repeat_visits(
     here, there = (np.unique(c.visits.subject, return_counts=True)[1] for c in (some, cohort))
     assert (here >= np.minimum(there, 2)).all()
     assert _running_count(np.array([3, 1, 3, 3, 1])).tolist() == [0, 0, 1, 2, 1]
+
+
+def test_a_part_of_the_cohort_that_was_not_sampled_still_has_a_judge(
+    tiny_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort = tiny_study.correspondence
+    subjects = cohort.visits.subjects
+    first = [subjects[i] for i in np.random.default_rng(0).permutation(len(subjects))[0::4]]
+    rest = cohort.of_subjects([name for name in subjects if name not in first])
+    monkeypatch.setattr("prism.model.calibrate._thin", lambda _: rest)
+    config = PopulationConfig(width=16, hidden=1, steps=20, members=4)
+    model = PRISM.fit(cohort, "fast", config=config, seed=0, device="cpu")
+    assert len(model.judges) == 4
+    assert np.bincount(model.calibration.judge, minlength=4)[0] == 0
+    found = anomaly(model, cohort)
+    assert np.isfinite(found.p_value).all()
+    assert np.isfinite(found.point_p).all()
 
 
 def test_forecasts_from_different_numbers_of_visits_come_back_in_order(
