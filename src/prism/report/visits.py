@@ -125,7 +125,7 @@ def _draw_scores(axes: Axes, score: Floats, p_value: Floats) -> None:
     axes.vlines(rank, 0, score, color=np.where(flagged, MODEL, "#c6ccd2"), lw=_thin(len(score)))
     axes.scatter(rank[flagged], score[flagged], s=9, color=MODEL, zorder=3, label=_flag_label())
     axes.scatter(rank[~flagged], score[~flagged], s=4, color=OTHER, zorder=3, label="not flagged")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.3 * max(float(np.nanmax(score, initial=0.0)), 1.0))  # room for the legend
     axes.set_xlabel("visits, most unusual first")
     axes.set_ylabel("anomaly score (standard deviations)")
     axes.set_title("scores")
