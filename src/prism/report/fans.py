@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism.applications import Trajectory, trajectory
+from prism.applications.times import tempo_spread
 from prism.cohort import Truth
 from prism.model import PRISM
 from prism.report.shapes import (
@@ -107,11 +108,17 @@ def draw_fan(
 
 
 def _fan_in_space(model: PRISM) -> Figure:
-    """Two views of the shape two spreads younger, average, and two spreads older."""
+    """Two views of a whole shape two spreads behind, average, and two spreads ahead.
+
+    Surfaces are moved in time as a whole: each point by its own spread would tear them where
+    people differ in more than tempo.
+    """
     found = trajectory(model, ages_at(model, (0.5,)))
-    younger, older = fan_shapes(model, found)
-    shapes = [younger[0], found.points[0], older[0]]
-    names = [r"$2\,\sigma_\tau$ younger", "average", r"$2\,\sigma_\tau$ older"]
+    width = 2 * tempo_spread(model, found.t)
+    times = np.clip(found.t + np.concatenate([-width, width]), *model.ages)
+    younger, older = model.mean_shapes(np.repeat(times[:, None], len(model.template), axis=1))
+    shapes = [younger, found.points[0], older]
+    names = [r"$2\,\sigma$ younger", "average", r"$2\,\sigma$ older"]
     views = views_of(3)
     colours = SPREAD_COLOURS, spread_scale(found.sigma_tau)
     figure = new_figure(6.4)

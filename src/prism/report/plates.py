@@ -96,9 +96,9 @@ def _population_plates(model: PRISM, truth: Truth | None) -> list[Plate]:
 def _fan_caption(model: PRISM, known: bool) -> str:
     if model.dimension == 3:
         return (
-            "The average shape of the middle age between the shapes that lie two temporal spreads "
-            "behind and ahead of it; about 95% of healthy people lie between them. Colour is "
-            "the temporal spread: dark places keep close to their age."
+            "The average shape of the middle age between the average shapes of people who run two "
+            "spreads behind and ahead of it as a whole; about 95% of healthy people run between "
+            "them. Colour is the temporal spread of each place: dark ones keep close to their age."
         )
     return (
         "The red outline is the average shape of an age; about 95% of healthy people of that age "
