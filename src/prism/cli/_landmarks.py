@@ -30,7 +30,8 @@ def register_landmarks(source: Cohort, out: Path, align: str | None, onto: Path 
 
     New visits are posed as the known ones were.
     """
-    from prism.cohort import Cohort, match_landmarks, posed, require_correspondence
+    from prism.cohort import Cohort, match_landmarks, require_correspondence
+    from prism.cohort import align as lay_upon
     from prism.runs import fresh_file
 
     raw = source.shapes
@@ -39,9 +40,12 @@ def register_landmarks(source: Cohort, out: Path, align: str | None, onto: Path 
     known = None if onto is None else require_correspondence(Cohort.read(onto))
     align = align or _aligned(onto)
     matched = match_landmarks(list(raw), source.visits, known, [f.name for f in raw.files])
+    keep = KEEPS[align]
+    if keep is not None:
+        matched = lay_upon(matched, keep, None if known is None else known.template)
     unit = source.length_unit or raw[0].length_unit
     shapes = replace(
-        posed(matched, KEEPS[align], known),
+        matched,
         time_unit=source.time_unit, length_unit=unit, name=source.name,
     )  # fmt: skip
     replace(

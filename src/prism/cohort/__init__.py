@@ -5,9 +5,9 @@ from __future__ import annotations
 from prism.cohort.check import check_cohort
 from prism.cohort.covariates import known_covariates, unfamiliar
 from prism.cohort.folder import Cohort, require_correspondence
-from prism.cohort.landmarks import match_landmarks, posed
+from prism.cohort.landmarks import match_landmarks
 from prism.cohort.parallel import Advance, Progress, in_parallel, silent
-from prism.cohort.pose import align, rotation_onto
+from prism.cohort.pose import align, laid_upon, rotation_onto
 from prism.cohort.raw_shapes import RawShapes
 from prism.cohort.samples import SDFSamples, read_samples, write_samples
 from prism.cohort.shape import Shape
@@ -29,8 +29,8 @@ __all__ = [
     "check_cohort",
     "in_parallel",
     "known_covariates",
+    "laid_upon",
     "match_landmarks",
-    "posed",
     "read_samples",
     "read_shape",
     "require_correspondence",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prism.cohort.pose import Keep, align
 from prism.cohort.shape import Shape
 from prism.cohort.values import Correspondence, Visits
 from prism.errors import CohortError
@@ -50,15 +49,6 @@ def match_landmarks(
     regions = {name: np.array([i]) for i, name in enumerate(names)}
     template = known.template if known else None
     return Correspondence(points, visits, template, regions=regions)  # type: ignore[arg-type]
-
-
-def posed(
-    cohort: Correspondence, keep: Keep | None, known: Correspondence | None
-) -> Correspondence:
-    """Take off pose (and size, if only the form is kept), as a cohort matched before has it."""
-    if keep is None:
-        return cohort
-    return align(cohort, keep, None if known is None else known.template)
 
 
 def _check(shape: Shape, first: Shape, where: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from prism.cohort.values import Correspondence
 from prism.errors import QueryError
-from prism.typing import Floats, Points, Shapes
+from prism.typing import Floats, Points
 
 Keep = Literal["size", "form"]
 ROUNDS, SETTLED = 100, 1e-10
@@ -39,12 +39,12 @@ def align(
     if keep not in ("size", "form"):
         raise QueryError(f"keep must be 'size' or 'form'. Got {keep!r}.", "Choose one of them.")
     if onto is not None:
-        points = np.stack([_laid_upon(onto, shape, keep) for shape in cohort.points])
+        points = np.stack([laid_upon(onto, shape, keep) for shape in cohort.points])
         return replace(cohort, points=points, template=onto)
     mean = _centred(cohort.points[np.argmin(np.isnan(cohort.points).sum((1, 2)))])
     mean = np.where(np.isnan(mean), 0.0, mean)
     for _ in range(ROUNDS):
-        points = np.stack([_laid_upon(mean, shape, keep) for shape in cohort.points])
+        points = np.stack([laid_upon(mean, shape, keep) for shape in cohort.points])
         following = np.nanmean(points, axis=0)
         moved = np.abs(following - mean).max() / np.abs(mean).max()
         mean = following
@@ -53,7 +53,7 @@ def align(
     return replace(cohort, points=points, template=mean)
 
 
-def _laid_upon(mean: Points, shape: Points, keep: Keep) -> Shapes:
+def laid_upon(mean: Points, shape: Points, keep: Keep) -> Points:
     """A shape in the pose of the mean, judged by the points it has."""
     seen = ~np.isnan(shape[:, 0])
     own, other = _centred(shape), mean - mean[seen].mean(axis=0)

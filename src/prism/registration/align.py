@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 from scipy.spatial import KDTree
 
-from prism.cohort import SDFSamples, rotation_onto
+from prism.cohort import SDFSamples, laid_upon, rotation_onto
 from prism.errors import QueryError
 from prism.registration.similarity import Similarity
 from prism.typing import Floats, Points, Shapes
@@ -92,20 +92,9 @@ def _improved(R: Floats, cloud: Points, reference: Points, tree: KDTree) -> Floa
 
 def rigidly_onto(template: Points, points: Shapes) -> Shapes:
     """Turn and shift every shape (N, M, n) onto the template; sizes stay."""
-    return np.stack([_posed(template, shape, 1.0) for shape in points])
+    return np.stack([laid_upon(template, shape, "size") for shape in points])
 
 
 def similarly_onto(template: Points, points: Shapes) -> Shapes:
     """Turn, shift and scale every shape (N, M, n) onto the template: its rms radius is theirs."""
-    radius = _radius(template)
-    return np.stack([_posed(template, shape, radius / _radius(shape)) for shape in points])
-
-
-def _posed(template: Points, shape: Points, scale: float) -> Points:
-    centre = template.mean(axis=0)
-    own = shape - shape.mean(axis=0)
-    return scale * own @ rotation_onto(own, template - centre).T + centre
-
-
-def _radius(points: Points) -> float:
-    return float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(-1).mean()))
+    return np.stack([laid_upon(template, shape, "form") for shape in points])
