@@ -19,8 +19,10 @@ ROOT = Path(__file__).parents[2]
 WEIGHTS = ("population.safetensors", "encoder.safetensors", "arrays.safetensors")
 OPTIONS = ["--preset", "fast", "--device", "cpu", *SETTINGS]
 STEPS = 400
+# A job in the background of a shell is born deaf to SIGINT, and so are its children.
 SCRIPT = """
-import sys
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.problems.broken_models import small_encoder
 from prism.cli.main import run
 with small_encoder():
