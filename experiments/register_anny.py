@@ -1,17 +1,18 @@
 """Registration of ANNY bodies, whose true correspondence is known.
 
-Prepare, on a machine with the extra [anny] and libigl (a minute, 55 MB):
+Prepare, on a machine with the extra [anny] and libigl (two minutes, 55 MB):
 
     python experiments/register_anny.py prepare SAMPLES.npz [--train 1507] [--test 324]
 
 Train, on any machine with torch, numpy, scipy and lightning-fabric, and print the table:
 
     python experiments/register_anny.py train SAMPLES.npz [--networks modulated,hyper]
-        [--train N] [--test N] [--steps N] [--shapes B] [--device auto] [--out OUT.json]
+        [--train N] [--test N] [--steps N] [--shapes B] [--device auto] [--out FOLDER]
 
 Errors are in % of adult height (1.70 m). "Carried" is the distance between a vertex of shape i
-carried to the template and on to shape j, and the true vertex of j. The residual is the exact
-distance to the mesh.
+carried to the template and on to shape j, and the true vertex of j, at 2500 vertices spread evenly
+over the skin. The residual is the exact distance to the whole skin. FOLDER receives the table, and
+the networks and codes, which `experiments/bodies.py` reads to date and forecast registered bodies.
 """
 
 from __future__ import annotations
@@ -19,55 +20,62 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 from torch import Tensor
 
 from prism.cohort import SDFSamples
+from prism.preprocess.surface import sample_normals
 from prism.registration import Maps, Registration, RegistrationConfig, preset
+from prism.registration.networks import Networks
 from prism.registration.quality import fold_share
+from prism.registration.similarity import Similarity
+from prism.simulate.anny_bodies import Bodies
 from prism.training import Runtime, Update
 
 HEIGHT = 1.70
-COUNTS = (1200, 1500, 700)  # surface, near, box: 28 kB a shape
+SURFACE, NEAR, BOX = 8000, 2500, 700  # points a shape; those off the surface are stored, 26 kB
 STEP = 4.8 / 65_536  # of a stored coordinate or distance, in metres: up to 2.4 m
 PAIRS = 6  # shapes j that the vertices of each shape i are carried to
 
 
 def prepare(path: Path, train: int, test: int) -> None:
-    """Sample the bodies of the paper's cohort and store them in whole numbers."""
+    """Measure distances around the bodies of the paper's cohort; store them in whole numbers.
+
+    Points on the surface need no measuring: `read` draws them.
+    """
     from prism.cohort import Shape
     from prism.preprocess import SamplingConfig, sample_cohort
     from prism.simulate import anny
+    from prism.simulate.anny_bodies import bodies
 
     study = anny(seed=0)
     parts = [study.of_split("train"), study.of_split("test")]
     chosen = [_spread(len(part), count) for part, count in zip(parts, (train, test), strict=True)]
-    bodies = np.concatenate([p.truth.clean[rows] for p, rows in zip(parts, chosen, strict=True)])
-    cells = study.correspondence.cells
-    shapes = [Shape(body, cells, "m") for body in bodies]
-    samples = sample_cohort(shapes, SamplingConfig(*COUNTS))
-    stacked = {
-        name: np.stack([getattr(s, name) for s in samples])
-        for name in ("surface", "normals", "points", "distance")
-    }
-    keys = study.law.bodies
     tau = np.concatenate([p.truth.tau[rows, 0] for p, rows in zip(parts, chosen, strict=True)])
+    skin = bodies()
+    even = cKDTree(skin.keys[-1]).query(study.law.bodies.keys[-1])[1]
+    shapes = [Shape(skin.at(age), skin.cells, "m") for age in tau]
+    samples = sample_cohort(shapes, SamplingConfig(100, NEAR, BOX))
     np.savez(
         path,
-        **{k: _whole(stacked[k]) for k in ("surface", "points", "distance")},
-        normals=np.round(127 * stacked["normals"]).astype(np.int8),
-        knots=keys.knots,
-        keys=keys.keys.astype(np.float32),
-        cells=cells,
+        **{k: _whole(np.stack([getattr(s, k) for s in samples])) for k in ("points", "distance")},
+        knots=skin.knots,
+        keys=skin.keys.astype(np.float32),
+        cells=skin.cells,
+        even=even,
         tau=tau,
         train=len(chosen[0]),
     )
-    print(f"{len(bodies)} bodies, {path.stat().st_size / 2**20:.0f} MiB")
+    print(f"{len(shapes)} bodies, {path.stat().st_size / 2**20:.0f} MiB")
 
 
 def _whole(metres: np.ndarray) -> np.ndarray:
@@ -81,24 +89,43 @@ def _spread(available: int, count: int) -> np.ndarray:
     return np.unique(np.linspace(0, available - 1, min(count, available)).round().astype(int))
 
 
-def read(path: Path) -> tuple[list[SDFSamples], np.ndarray, np.ndarray, int]:
-    """Samples, true vertices (N, V, 3), triangles, and how many of the shapes are for training."""
+@dataclass(frozen=True)
+class Skins:
+    """True bodies: vertices (N, V, 3), triangles, and the vertices spread evenly."""
+
+    bodies: np.ndarray
+    cells: np.ndarray
+    even: np.ndarray
+
+    def __getitem__(self, rows: np.ndarray | slice) -> Skins:
+        """Select bodies."""
+        return replace(self, bodies=self.bodies[rows])
+
+    @property
+    def marks(self) -> np.ndarray:
+        """(N, M, 3) the vertices that are judged."""
+        return self.bodies[:, self.even]
+
+
+def read(path: Path) -> tuple[list[SDFSamples], Skins, int]:
+    """Samples, the truth, and how many of the shapes are for training."""
     with np.load(path) as stored:
         data = dict(stored)
-    normals = data["normals"].astype(np.float32)
-    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    metres = {k: data[k].astype(np.float32) * np.float32(STEP) for k in ("surface", "points")}
-    distance = data["distance"].astype(np.float32) * np.float32(STEP)
+    metres = (data[k].astype(np.float32) * np.float32(STEP) for k in ("points", "distance"))
+    tau, cells = data["tau"], data["cells"]
+    bodies = Bodies(data["knots"], data["keys"], cells).at(tau).astype(np.float32)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as workers:
+        jobs = (bodies, repeat(cells), range(len(bodies)))
+        drawn = list(workers.map(_surface, *jobs, chunksize=16))
     samples = [
-        SDFSamples(
-            metres["surface"][i], normals[i], metres["points"][i], distance[i], COUNTS[1], "m"
-        )
-        for i in range(len(normals))
+        SDFSamples(*on, around, s, NEAR, "m") for on, around, s in zip(drawn, *metres, strict=True)
     ]
-    i = np.clip(np.searchsorted(data["knots"], data["tau"], "right") - 1, 0, len(data["knots"]) - 2)
-    share = ((data["tau"] - data["knots"][i]) / np.diff(data["knots"])[i])[:, None, None]
-    bodies = (1 - share) * data["keys"][i] + share * data["keys"][i + 1]
-    return samples, bodies, data["cells"], int(data["train"])
+    return samples, Skins(bodies, cells, data["even"]), int(data["train"])
+
+
+def _surface(body: np.ndarray, cells: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    places, normals = sample_normals(body, cells, SURFACE, np.random.default_rng(seed))
+    return places.astype(np.float32), normals.astype(np.float32)
 
 
 def told(update: Update) -> None:
@@ -118,18 +145,21 @@ def carried_errors(source: Maps, target: Maps, a: np.ndarray, b: np.ndarray) -> 
     return np.stack(found)
 
 
-def residuals(maps: Maps, points: np.ndarray, bodies: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def residuals(maps: Maps, points: np.ndarray, skins: Skins) -> np.ndarray:
     """(N, P) exact distance of carried points from the meshes."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     carried = maps.from_template(points)
     return np.stack(
         [
             mesh_distance(
-                *(torch.as_tensor(x, dtype=torch.float32).to(device) for x in (y, body[cells]))
+                *(
+                    torch.as_tensor(x, dtype=torch.float32).to(device)
+                    for x in (y, body[skins.cells])
+                )
             )
             .cpu()
             .numpy()
-            for y, body in zip(carried, bodies, strict=True)
+            for y, body in zip(carried, skins.bodies, strict=True)
         ]
     )
 
@@ -182,16 +212,16 @@ def judge(
     maps: Maps,
     source: Maps,
     points: np.ndarray,
-    own: np.ndarray,
-    bodies: np.ndarray,
-    cells: np.ndarray,
+    own: Skins,
+    skins: Skins,
 ) -> dict[str, float]:
     """One row of the table, lengths in % of adult height."""
     percent = 100 / HEIGHT
     some = slice(None, None, max(1, len(maps) // 64))
-    error = carried_errors(source, maps, own, bodies) * percent
-    back = np.linalg.norm(maps.from_template(maps.to_template(bodies)) - bodies, axis=-1) * percent
-    rest = residuals(maps[some], points, bodies[some], cells) * percent
+    marks = skins.marks
+    error = carried_errors(source, maps, own.marks, marks) * percent
+    back = np.linalg.norm(maps.from_template(maps.to_template(marks)) - marks, axis=-1) * percent
+    rest = residuals(maps[some], points, skins[some]) * percent
     noise = 0.05 * np.random.default_rng(1).standard_normal((4000, 3))
     around = points[np.random.default_rng(2).integers(len(points), size=4000)] + noise
     return {
@@ -207,7 +237,7 @@ def judge(
 
 def train(wishes: argparse.Namespace) -> dict[str, Any]:
     """Register with each network; print a row for training and a row for unseen shapes."""
-    samples, bodies, cells, count = read(wishes.samples)
+    samples, skins, count = read(wishes.samples)
     rows = _spread(count, wishes.train or count)
     others = count + _spread(len(samples) - count, wishes.test or len(samples))
     results: dict[str, Any] = {}
@@ -220,15 +250,53 @@ def train(wishes: argparse.Namespace) -> dict[str, Any]:
         config = replace(config, **changes)
         found, maps, result = _run(config, samples, rows, others, wishes.device)
         points = found.support[:: max(1, len(found.support) // 2500)]
-        own = bodies[rows]
+        own = skins[rows]
+        if wishes.out:
+            keep(found, maps, wishes.out / f"{network}.pt")
         result["rows"] = [
-            judge("train", found.maps, found.maps, points, own, bodies[rows], cells),
-            judge("onto", maps, found.maps, points, own, bodies[others], cells),
+            judge("train", found.maps, found.maps, points, own, own),
+            judge("onto", maps, found.maps, points, own, skins[others]),
         ]
         results[network] = result
         print(json.dumps({network: result}, indent=1), flush=True)
     _table(results)
     return results
+
+
+def keep(found: Registration, others: Maps, path: Path) -> None:
+    """Store a registration and the maps of unseen shapes; the template is read off elsewhere."""
+    sets = {"train": found.maps, "onto": others}
+    torch.save(
+        {
+            "config": asdict(found.config),
+            "networks": {k: v.cpu() for k, v in found.networks.state_dict().items()},
+            "support": torch.from_numpy(found.support),
+            **{name: _stored(maps) for name, maps in sets.items()},
+        },
+        path,
+    )
+
+
+def _stored(maps: Maps) -> dict[str, Tensor]:
+    lie = maps.similarity
+    pose = {k: torch.from_numpy(getattr(lie, k)) for k in ("centre", "size", "rotation")}
+    return {"z_fwd": maps.z_fwd.cpu(), "z_bwd": maps.z_bwd.cpu(), **pose}
+
+
+def kept(path: Path) -> tuple[Registration, Maps]:
+    """Read what `keep` stored."""
+    stored = torch.load(path, weights_only=True)
+    config = RegistrationConfig(**stored["config"])
+    networks = Networks(stored["support"].shape[1], config)
+    networks.load_state_dict(stored["networks"])
+    known, others = (_maps(networks, stored[name]) for name in ("train", "onto"))
+    frame, support = known.similarity.mean, stored["support"].numpy()
+    return Registration(known, config, "none", frame, support, "m"), others
+
+
+def _maps(networks: Networks, stored: dict[str, Tensor]) -> Maps:
+    lie = Similarity(*(stored[k].numpy() for k in ("centre", "size", "rotation")))
+    return Maps(networks, stored["z_fwd"], stored["z_bwd"], lie)
 
 
 def _run(
@@ -249,7 +317,7 @@ def _run(
     maps = found.onto([samples[i] for i in others], runtime=runtime)
     if torch.cuda.is_available() and device != "cpu":
         maps = replace(maps, z_fwd=maps.z_fwd.cuda(), z_bwd=maps.z_bwd.cuda())
-    seconds = found.history.seconds
+    seconds, steps = found.history.seconds, found.config.steps_for(len(rows))
     batch = min(config.shapes, len(rows))
     return (
         found,
@@ -259,9 +327,9 @@ def _run(
             "fit_s": learned - start,
             "loop_s": seconds,
             "onto_s": time.perf_counter() - learned,
-            "visits_per_s": config.steps * batch / seconds,
-            "visits_per_shape": config.steps * batch / len(rows),
-            "useful_TFLOPs": useful_flops(config, batch) * config.steps / seconds / 1e12,
+            "visits_per_s": steps * batch / seconds,
+            "visits_per_shape": steps * batch / len(rows),
+            "useful_TFLOPs": useful_flops(config, batch) * steps / seconds / 1e12,
         },
     )
 
@@ -304,9 +372,11 @@ def main() -> None:
     if wishes.action == "prepare":
         prepare(wishes.samples, wishes.train or 1507, wishes.test or 324)
         return
+    if wishes.out:
+        wishes.out.mkdir(parents=True, exist_ok=True)
     results = train(wishes)
     if wishes.out:
-        wishes.out.write_text(json.dumps(results, indent=1))
+        (wishes.out / "registration.json").write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -92,11 +92,12 @@ class Registration:
         check_alignment(align)
         runtime = runtime or Runtime()
         config = config or preset("default", samples[0].dimension)
+        config = replace(config, steps=config.steps_for(len(samples)))
         similarity = _common_pose(samples, align)
         facts = {"seed": seed, "align": align, "config": asdict(config)}
         data = data_of(samples)
         task = _task(samples, similarity, config, seed, choose_device(runtime.device))
-        loop = LoopConfig(config.steps, config.learning_rate, clip=config.clip)
+        loop = LoopConfig(task.steps, config.learning_rate, clip=config.clip)
         history = train(task, loop, "registration", runtime, fingerprint(data, facts))
         task.network.cpu()
         with torch.no_grad():

@@ -55,6 +55,19 @@ def test_surface_points_are_uniform_by_area() -> None:
     assert len(samples.points) == 0
 
 
+def test_centre_of_a_sample_is_far_nearer_than_that_of_independent_points() -> None:
+    few = SamplingConfig(surface=500, near=0, box=0)
+    centres = [_sample("sphere", few, seed).surface.mean(axis=0) for seed in range(20)]
+    independent = np.sqrt(1 / 3 / 500)
+    assert np.sqrt(np.mean(np.square(centres))) < 0.4 * independent
+
+
+def test_surface_points_come_in_no_order() -> None:
+    x = _sample("circle").surface
+    away = np.linalg.norm(np.diff(x, axis=0), axis=-1).mean()
+    assert away > 0.9 * np.linalg.norm(x[:1000] - x[1000:], axis=-1).mean()
+
+
 def test_vertex_normals_are_better_than_face_normals() -> None:
     samples = _sample("sphere")
     radial = samples.surface / np.linalg.norm(samples.surface, axis=-1, keepdims=True)
