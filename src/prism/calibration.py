@@ -62,7 +62,7 @@ def interval_factors(u: Floats) -> Floats:
         (levels, M, n) factors for `LEVELS`; the normal law's own where a point was hardly seen.
     """
     if not len(u):
-        normal = np.array([_normal_factor(level) for level in LEVELS])
+        normal = np.array([normal_factor(level) for level in LEVELS])
         return normal[:, None, None] * np.ones(u.shape[1:])
     size = np.sort(np.abs(u), axis=0)  # NaN goes last
     count = (~np.isnan(u)).sum(axis=0)
@@ -70,11 +70,12 @@ def interval_factors(u: Floats) -> Floats:
     for i, level in enumerate(LEVELS):
         rank = np.minimum(np.ceil(level * (count + 1)).astype(int), count) - 1
         here = np.take_along_axis(size, np.maximum(rank, 0)[None], axis=0)[0]
-        factors[i] = np.where(count >= 5, here, _normal_factor(level))
+        factors[i] = np.where(count >= 5, here, normal_factor(level))
     return factors
 
 
-def _normal_factor(level: float) -> float:
+def normal_factor(level: float) -> float:
+    """How many standard deviations either side hold this share of a normal."""
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))

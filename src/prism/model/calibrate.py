@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from prism import rules
-from prism.calibration import LEVELS, interval_factors
+from prism.calibration import LEVELS, interval_factors, normal_factor
 from prism.cohort import Correspondence
 from prism.covariation import (
     GROWTH,
@@ -223,8 +223,13 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
         scatter = np.sqrt(np.mean(np.square(off[known])))
         if scatter < best:
             best = scatter if share else (1 - MODES_EARN) * scatter
-            chosen = share, float(np.sqrt(np.mean(np.square(off[known] / claimed[known]))))
+            chosen = share, _scale(off[known] / claimed[known])
     return chosen
+
+
+def _scale(u: Floats) -> float:
+    """Standard deviation by what holds nine in ten: one stray visit of a few counts for little."""
+    return float(np.quantile(np.abs(u), 0.9)) / normal_factor(0.9)
 
 
 def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ from prism.model import PRISM
 from prism.model.calibrate import (
     _moments,
     _running_count,
+    _scale,
     _thin,
     low_rank_score,
     mahalanobis_distance,
@@ -49,6 +50,13 @@ def test_distances_are_those_of_mahalanobis() -> None:
     found = mahalanobis_distance(residuals(r, Sigma))
     expected = np.sqrt(np.einsum("vpi,pij,vpj->vp", r, np.linalg.inv(Sigma), r))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -> None:
+    u = 2.5 * np.random.default_rng(0).standard_normal(20_000)
+    assert _scale(u) == pytest.approx(2.5, rel=0.02)
+    few = u[:38]
+    assert _scale(np.append(few, 80.0)) < 1.25 * _scale(few)
 
 
 def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:
