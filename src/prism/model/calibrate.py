@@ -94,7 +94,8 @@ def calibrate(
     u_forecast, u_paper = _forecast_errors(model, cross)
     enough = len(u_forecast) >= FEWEST_PAIRS
     modes, scale = _dating(model, cross)
-    people = clock_people(model, cohort)
+    unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
+    people = clock_people(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
         population=interval_factors(u),
         forecast=interval_factors(u_forecast if enough else u[:0]),

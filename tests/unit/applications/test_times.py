@@ -109,6 +109,13 @@ def test_the_clock_itself_is_known_only_from_its_subjects(
     assert (intrinsic_time(sure, tiny_study.correspondence).tau_se < found.tau_se).all()
 
 
+def test_the_clock_counts_the_subjects_it_was_learned_from(tiny_model: PRISM) -> None:
+    made = tiny_model.provenance
+    assert made["members"] == 1
+    learned = made["subjects"] - made["held_out_subjects"]
+    assert tiny_model.calibration.clock_people.sum() == pytest.approx(learned)
+
+
 def test_the_clock_is_a_parabola_fitted_to_the_subjects(
     tiny_model: PRISM, tiny_study: Study
 ) -> None:
