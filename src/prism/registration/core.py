@@ -92,12 +92,13 @@ class Registration:
         check_alignment(align)
         runtime = runtime or Runtime()
         config = config or preset("default", samples[0].dimension)
-        config = replace(config, steps=config.steps_for(len(samples)))
+        steps = config.steps_for(len(samples))
+        config = replace(config, steps=steps)
         similarity = _common_pose(samples, align)
         facts = {"seed": seed, "align": align, "config": asdict(config)}
         data = data_of(samples)
         task = _task(samples, similarity, config, seed, choose_device(runtime.device))
-        loop = LoopConfig(task.steps, config.learning_rate, clip=config.clip)
+        loop = LoopConfig(steps, config.learning_rate, clip=config.clip)
         history = train(task, loop, "registration", runtime, fingerprint(data, facts))
         task.network.cpu()
         with torch.no_grad():

@@ -38,8 +38,7 @@ class RegistrationTask:
         self.network = nn.ModuleList(branches)
         self.branches = [list(branch.parameters()) for branch in branches]
         self.shapes = min(config.shapes, len(bank))
-        self.steps = config.steps_for(len(bank))
-        self.warm = int(config.warm_share * self.steps)
+        self.warm = int(config.warm_share * config.steps_for(len(bank)))
 
     def batch(self, step: int) -> tuple[Tensor, ...]:
         """Draw everything random of a step, from the step's number alone.

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from prism.applications import evaluate, intrinsic_time
+from prism.applications.evaluation import _distances
+from prism.metrics import SURFACE_COUNT
 from prism.model import PRISM
 from prism.simulate.study import Study
+from tests.problems.solids import SOLIDS, sphere
 from tests.problems.tiny import cohort_in_space, tiny_cohort
 
 
@@ -81,3 +84,21 @@ def test_shapes_in_space_are_measured_too(model_in_space: PRISM) -> None:
     found = evaluate(model_in_space, cohort_in_space(seed=1)[:4], emd=False)
     assert found["trajectory"]["cd_x100"] > 0
     assert found["unit"] == {"time": "weeks", "length": "cm"}
+
+
+def test_a_perfect_surface_scores_the_sampling_floor_and_not_zero() -> None:
+    solid = sphere(detail=8)
+    shapes = np.stack([solid.points, 2 * solid.points])
+    found = _distances(shapes, shapes, solid.cells, emd=False)
+    # Two samples of N points on an area A: twice the mean square nearest distance A / (pi N).
+    areas = 4 * np.pi * np.array([1.0, 4.0])
+    floor = 100 * np.mean(2 * areas / (np.pi * SURFACE_COUNT))
+    assert found["cd_x100"] == pytest.approx(floor, rel=0.1)
+    assert "emd_x100" not in found
+
+
+def test_a_perfect_contour_scores_zero_and_costs_nothing_to_move() -> None:
+    solid = SOLIDS["circle"]
+    shapes = np.repeat(solid.points[None], 3, axis=0)
+    found = _distances(shapes, shapes, solid.cells, emd=True)
+    assert (found["cd_x100"], found["emd_x100"], found["shapes"]) == (0.0, 0.0, 3)
