@@ -6,7 +6,7 @@ Prepare, on a machine with the extra [anny] and libigl (two minutes, 55 MB):
 
 Train, on any machine with torch, numpy, scipy and lightning-fabric, and print the table:
 
-    python experiments/register_anny.py train SAMPLES.npz [--networks modulated,hyper]
+    python experiments/register_anny.py train SAMPLES.npz [--networks modulated,hyper,paper]
         [--train N] [--test N] [--steps N] [--shapes B] [--device auto] [--out FOLDER]
 
 Errors are in % of adult height (1.70 m). "Carried" is the distance between a vertex of shape i
@@ -242,7 +242,7 @@ def train(wishes: argparse.Namespace) -> dict[str, Any]:
     others = count + _spread(len(samples) - count, wishes.test or len(samples))
     results: dict[str, Any] = {}
     for network in wishes.networks.split(","):
-        config = preset("default" if network == "modulated" else "paper", 3)
+        config = preset("default" if network == "modulated" else network, 3)
         changes = {k: getattr(wishes, k) for k in ("steps", "shapes") if getattr(wishes, k)}
         for setting in wishes.set or []:
             key, _, value = setting.partition("=")

@@ -47,6 +47,7 @@ class Preset(StrEnum):
     """The networks of a registration."""
 
     default = "default"
+    hyper = "hyper"
     paper = "paper"
 
 
@@ -89,7 +90,10 @@ def register(
         Align | None,
         typer.Option(help="Find the pose and take it off; similarity: the size too [none]."),
     ] = None,
-    preset: Annotated[Preset, typer.Option(help="Networks.")] = Preset.default,
+    preset: Annotated[
+        Preset,
+        typer.Option(help="hyper: the paper's networks; paper: its networks and weights."),
+    ] = Preset.default,
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.auto,
     seed: Seed = 0,
     resume: Annotated[

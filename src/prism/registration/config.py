@@ -113,8 +113,20 @@ _PAPER = replace(
     weight_stiffness=5.0,
     **_PAPER_WEIGHTS,
 )
+_HYPER = replace(
+    _DEFAULT,
+    network="hyper",
+    code=1024,
+    omega=4.0,
+    learning_rate=6e-4,
+    visits=170,
+    weight_icon=20.0,
+    weight_reverse=20.0,
+    weight_stiffness=20.0,
+)
 PRESETS: dict[tuple[str, int], RegistrationConfig] = {
     ("default", 3): _DEFAULT,
+    ("hyper", 3): _HYPER,
     ("paper", 3): _PAPER,
     ("default", 2): replace(
         _DEFAULT,
@@ -126,6 +138,7 @@ PRESETS: dict[tuple[str, int], RegistrationConfig] = {
         **_PAPER_WEIGHTS,
         **_CONTOURS,
     ),
+    ("hyper", 2): replace(_PAPER, **_CONTOURS),
     ("paper", 2): replace(_PAPER, **_CONTOURS),
 }
 

@@ -29,3 +29,10 @@ def test_paper_keeps_the_weights_of_the_paper() -> None:
         assert (config.network, config.code) == ("hyper", 1024)
         assert (config.weight_sdf, config.weight_normal, config.weight_eikonal) == (3000, 100, 50)
         assert (config.weight_icon, config.weight_gradicon) == (100, 100)
+
+
+def test_hyper_is_the_papers_network_with_weights_that_hold_slip() -> None:
+    paper, hyper, default = (preset(name, 3) for name in ("paper", "hyper", "default"))
+    assert (hyper.network, hyper.code) == (paper.network, paper.code)
+    for name in ("weight_sdf", "weight_normal", "template_omega"):
+        assert getattr(hyper, name) == getattr(default, name)
