@@ -38,11 +38,12 @@ def naive_loss(networks: FieldNetworks, p: Tensor, s: Tensor, d: Tensor) -> Tens
     mu = _naive_branch(networks.mean, rows_p, rows_t)
     raw = _naive_branch(networks.cholesky, rows_p, rows_t)
     L = unpack(raw, n)
-    diagonal = torch.nn.functional.softplus(raw[:, diagonal_indices(n)]) + networks.floor
-    L = torch.tril(L, -1) + torch.diag_embed(diagonal)
+    diagonal = torch.nn.functional.softplus(raw[:, diagonal_indices(n)])
+    own = torch.tril(L, -1) + torch.diag_embed(diagonal)
+    L = torch.linalg.cholesky(own @ own.mT + networks.floor**2 * torch.eye(n, device=d.device))
     r = d.reshape(-1, n) - mu
     e = torch.linalg.solve_triangular(L, r.detach()[..., None], upper=False)[..., 0]
-    nll = 0.5 * (e**2).sum(-1) + diagonal.log().sum(-1)
+    nll = 0.5 * (e**2).sum(-1) + L.diagonal(dim1=1, dim2=2).log().sum(-1)
     return r.abs().sum(-1).mean() + nll.mean()
 
 
@@ -53,7 +54,7 @@ def measure(preset: str, points: int, shapes: int) -> dict[str, object]:
     """
     from dataclasses import replace
 
-    config = replace(PRESETS[preset], shapes=shapes, points=points, warm_epochs=0)
+    config = replace(PRESETS[preset].settled(100), shapes=shapes, points=points, warm_epochs=0)
     plain = replace(config, smoothness=0.0, smoothness_spread=0.0, mean_corner=0.0)
     study = prism.simulate.starman("global", subjects=100, resolution=points, seed=0)
     cohort = study.correspondence

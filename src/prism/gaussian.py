@@ -74,6 +74,26 @@ def log_det_lower(L: Tensor, n: int) -> Tensor:
     return torch.stack([L[..., i] for i in diagonal_indices(n)], dim=-1).log().sum(-1)
 
 
+def add_noise(L: Tensor, sd: float, n: int) -> Tensor:
+    """[Eq. noise-floor] Packed factor of L L' + sd^2 1, by rotating the noise into L.
+
+    Givens rotations of the columns of (L, sd 1): nothing is squared and taken apart again, so
+    that single precision holds for noise far below L.
+    """
+    low = [[L[..., _entry(i, j)] for j in range(i + 1)] for i in range(n)]
+    for j in range(n):
+        noise: list[Any] = [0.0] * n
+        noise[j] = sd
+        for k in range(j, n):
+            length = (low[k][k] ** 2 + noise[k] ** 2).sqrt()
+            cos, sin = low[k][k] / length, noise[k] / length
+            for i in range(k + 1, n):
+                below = low[i][k]
+                low[i][k], noise[i] = cos * below + sin * noise[i], cos * noise[i] - sin * below
+            low[k][k] = length
+    return torch.stack([entry for row in low for entry in row], dim=-1)
+
+
 def covariance_of(L: np.ndarray, n: int) -> np.ndarray:
     """Sigma = L L' (..., n, n) of packed factors (..., n (n + 1) / 2), as arrays."""
     Sigma = np.empty((*L.shape[:-1], n, n))

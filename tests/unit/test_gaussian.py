@@ -7,6 +7,7 @@ import torch
 
 from prism.gaussian import (
     GaussianField,
+    add_noise,
     diagonal_indices,
     log_det_lower,
     multiply_lower,
@@ -72,6 +73,27 @@ def test_covariance_std_and_whitening_agree(n: int) -> None:
     torch.testing.assert_close((e**2).sum(-1), square)
     again = GaussianField.from_covariance(ours.mu, ours.Sigma)
     torch.testing.assert_close(again.L, ours.L)
+
+
+@both
+def test_noise_adds_to_the_covariance_in_every_direction(n: int) -> None:
+    L = factors(n)
+    for sd in (0.0, 0.3, 20.0):
+        Sigma = L @ L.mT + sd**2 * torch.eye(n, dtype=torch.float64)
+        torch.testing.assert_close(
+            add_noise(pack(L), sd, n), GaussianField.from_covariance(L[:, 0], Sigma).L
+        )
+
+
+@both
+def test_small_noise_survives_single_precision(n: int) -> None:
+    v = torch.linspace(0.5, 1.0, n)
+    flat = torch.zeros(n, n)
+    flat[:, 0] = v  # people differ along v alone
+    for sd in (1e-2, 1e-4, 1e-6):
+        diagonal = add_noise(pack(flat), sd, n)[diagonal_indices(n)]
+        exact = [sd * v[: i + 1].norm() / v[:i].norm() for i in range(1, n)]
+        torch.testing.assert_close(diagonal[1:], torch.stack(exact), rtol=1e-3, atol=0)
 
 
 @both

@@ -94,7 +94,9 @@ def _one_visit(
     basis = np.concatenate([AW, moves, r[..., None]], axis=-1)
     gram = basis.swapaxes(-1, -2) @ (Qi @ basis)  # per point, (M, b, b)
     b = basis.shape[-1]
-    sums = np.asarray(patches.member @ gram.reshape(len(r), b * b)).reshape(-1, b, b)
+    i, j = np.triu_indices(b)
+    sums = np.empty((len(patches.centre), b, b))
+    sums[:, i, j] = sums[:, j, i] = patches.member @ gram[:, i, j]
     total = gram.sum(0)
     count = np.asarray(patches.member @ seen.astype(float))
     return _tests(sums, total, count * n, patches.place, R, n)

@@ -21,7 +21,7 @@ from prism.covariation import (
     fit_covariation,
     patch_scores,
 )
-from prism.intrinsic import mle_time
+from prism.intrinsic import joint_mle_time, mle_time
 from prism.model.clock import clock_ages, clock_information, clock_people, clock_spread
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Strings
@@ -212,11 +212,12 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
     cross = cross.some(MOST_DATED)
     d, t = cross.seen.r, cross.seen.t
     shapes = cross.cohort.points - model.template
+    start = joint_mle_time(model.table, shapes).tau
     best, chosen = np.inf, (0.0, 1.0)
     for share in MODE_SHARES:
         off, claimed = np.full(len(d), np.nan), np.full(len(d), np.nan)
         for rows, how in cross.parts():
-            found = date(how, model.table, shapes[rows], share)
+            found = date(how, model.table, shapes[rows], share, start[rows])
             off[rows], claimed[rows] = found.tau - t[rows], found.spread
         known = np.isfinite(off) & (claimed > 0)
         if not known.any():

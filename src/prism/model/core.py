@@ -164,9 +164,9 @@ class PRISM:
             raise FitError(
                 f"preset must be one of {sorted(PRESETS)}. Got {preset!r}.", "Choose one of them."
             )
-        chosen = config or PRESETS[preset]
         runtime = Runtime(device, precision, folder, resume, progress)
         check_trainable(correspondence)
+        chosen = (config or PRESETS[preset]).settled(len(correspondence.visits.subjects))
         facts = {"seed": seed, "preset": preset, "precision": precision, "config": _plain(chosen)}
         key = fingerprint(correspondence.fingerprint, correspondence.visits.subject, facts)
         population, held_out, logs = _fit_members(correspondence, chosen, seed, runtime, key)

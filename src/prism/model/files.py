@@ -25,7 +25,7 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 3
+FORMAT = 4
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",

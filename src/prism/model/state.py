@@ -108,13 +108,19 @@ def _forecast(
     return Forecast(*(np.concatenate([getattr(f, k) for f in parts]) for k in vars(parts[0])))
 
 
-def date(how: Covariation, table: TimeTable, d: Shapes, modes: float) -> GlobalTimes:
-    """One intrinsic time a shape, points co-varying; in blocks of shapes."""
+def date(
+    how: Covariation, table: TimeTable, d: Shapes, modes: float, start: Times | None = None
+) -> GlobalTimes:
+    """One intrinsic time a shape, points co-varying; in blocks of shapes.
+
+    Starts at times `start` (N,), by default those of points independent given tau.
+    """
     span = table.first, table.last
+    if start is None:
+        start = joint_mle_time(table, d).tau
     size = max(1, BLOCK_VALUES // (d[0].size * max(how.factors.rank, 4)))
     parts = []
     for b in range(0, max(len(d), 1), size):
-        part = d[b : b + size]
-        start = joint_mle_time(table, part).tau
-        parts.append(date_shapes(how, part, TableReading(table), start, span, modes))
+        part, first = d[b : b + size], start[b : b + size]
+        parts.append(date_shapes(how, part, TableReading(table), first, span, modes))
     return GlobalTimes(*(np.concatenate([getattr(g, k) for g in parts]) for k in vars(parts[0])))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prism.errors import FitError
 
 SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
+TIME_FREQUENCIES = 2.0, 8.0
 
 
 def _doc(default: Any, text: str) -> Any:
@@ -21,7 +23,10 @@ class PopulationConfig:
     width: int = _doc(128, "units of a hidden layer")
     hidden: int = _doc(3, "hidden layers besides the first and the last")
     omega_space: float = _doc(5.0, "spatial frequency of the networks")
-    omega_time: float = _doc(2.0, "temporal frequency of the networks")
+    omega_time: float | None = _doc(
+        None,
+        "temporal frequency of the networks; default: 2 for few subjects, 8 for a thousand",
+    )
     steps: int = _doc(2000, "training steps")
     shapes: int = _doc(256, "shapes in a training step")
     points: int = _doc(256, "most template points in a training step")
@@ -64,7 +69,7 @@ class PopulationConfig:
                     f"{name} must be at least 1. Got {getattr(self, name)}.", "Raise it."
                 )
         for name in ("omega_space", "omega_time", "learning_rate"):
-            if not getattr(self, name) > 0:
+            if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise FitError(f"{name} must be positive. Got {getattr(self, name)}.", "Raise it.")
         if self.lattice != 0 and self.lattice < 6:
             raise FitError(f"lattice must be 0 or at least 6. Got {self.lattice}.", "Raise it.")
@@ -81,6 +86,16 @@ class PopulationConfig:
                 "Give the observation noise in the length unit, or leave it out.",
             )
 
+    def settled(self, subjects: int) -> PopulationConfig:
+        """With the temporal frequency of a cohort of this many subjects, unless it was given.
+
+        Many subjects show how the spread rises and falls over time; few show chance.
+        """
+        if self.omega_time is not None:
+            return self
+        low, high = TIME_FREQUENCIES
+        return replace(self, omega_time=min(max(math.sqrt(subjects) / 4, low), high))
+
     def members_for(self, subjects: int) -> int:
         """How many networks to average for a cohort of this many subjects."""
         wanted = self.members or (SMALL_ENSEMBLE if subjects <= SMALL_COHORT else 1)
@@ -93,6 +108,7 @@ PRESETS: dict[str, PopulationConfig] = {
     "paper": PopulationConfig(
         width=384,
         hidden=6,
+        omega_time=2.0,
         steps=20_000,
         shapes=64,
         points=1024,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from prism.gaussian import GaussianField, diagonal_indices, packed_size
+from prism.gaussian import GaussianField, add_noise, diagonal_indices, packed_size
 from prism.nets import Siren
 from prism.population.config import PopulationConfig
 
@@ -61,8 +61,10 @@ class CovariateNetwork(nn.Module):
     """[f(p, t) - f(p, 0)] + h(p): a covariate-driven and a covariate-independent network."""
 
     def __init__(self, n: int, out: int, config: PopulationConfig) -> None:
-        """Build f and h of the configured size."""
+        """Build f and h of the configured size; its temporal frequency must be settled."""
         super().__init__()
+        if config.omega_time is None:
+            raise ValueError("settle the configuration for a cohort first")
         size = (config.width, config.hidden, config.omega_space)
         self.f = Siren(n, out, *size, omega_time=config.omega_time)
         self.h = Siren(n, out, *size, omega_time=None)
@@ -87,7 +89,7 @@ class FieldNetworks(nn.Module):
     diagonal: Tensor
 
     def __init__(self, n: int, config: PopulationConfig, floor: float) -> None:
-        """Build the networks; `floor` is the least diagonal of L in displacement units."""
+        """Build the networks; `floor` is the noise's share of the spread, in displacement units."""
         super().__init__()
         self.n, self.floor = n, floor
         self.mean = CovariateNetwork(n, n, config)
@@ -99,21 +101,26 @@ class FieldNetworks(nn.Module):
     def start_at(self, mean: Tensor, spread: float) -> None:
         """Begin with a constant mean and the empirical spread on the diagonal of L."""
         self.mean.h.silence(mean)
-        raw = float(np.log(np.expm1(max(spread - self.floor, 1e-3))))
+        raw = float(np.log(np.expm1(max(spread, 1e-3))))
         self.cholesky.h.silence(torch.where(self.diagonal, raw, 0.0))
 
     def factor(self, p: Tensor, s: Tensor) -> Tensor:
-        """[Eq. cholesky] Packed L: softplus plus the floor on the diagonal, the rest free."""
+        """Packed L at points p (..., n) and normalised times s (...)."""
         return self.shape_factor(self.cholesky(p, s))
 
     def shape_factor(self, raw: Tensor) -> Tensor:
-        """Raw network output to packed L with a positive diagonal."""
-        return torch.where(self.diagonal, nn.functional.softplus(raw) + self.floor, raw)
+        """[Eq. cholesky] Raw output to packed L: softplus on the diagonal, then the noise floor.
+
+        The floor is noise in every direction. Added to the diagonal of L alone it would let a
+        direction in which people hardly differ pass for a large spread of the others.
+        """
+        own = torch.where(self.diagonal, nn.functional.softplus(raw), raw)
+        return add_noise(own, self.floor, self.n)
 
     def factor_and_rate(self, p: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
         """Packed L and its derivative in s."""
         raw, rate = self.cholesky.forward_and_rate(p, s)
-        return self.shape_factor(raw), torch.where(self.diagonal, torch.sigmoid(raw) * rate, rate)
+        return torch.func.jvp(self.shape_factor, (raw,), (rate,))  # type: ignore[return-value]
 
 
 class EnsembleMean(nn.Module):

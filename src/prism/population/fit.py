@@ -288,6 +288,7 @@ def fit_population(
         phase: Name shown in progress and used for the checkpoint.
     """
     check_varied(fitting)
+    config = config.settled(len(fitting.visits.subjects))
     device = choose_device(runtime.device)
     some = _representative(fitting)
     scales = scales or Scales.of(fitting, config)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from prism.gaussian import unpack
 from prism.nets import Siren
 from prism.population import PRESETS
 from prism.population.field import CovariateNetwork, FieldNetworks
@@ -33,14 +34,14 @@ def test_at_time_zero_only_the_covariate_free_network_speaks(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_factor_touches_the_diagonal_alone(n: int) -> None:
+def test_factor_is_softplus_on_the_diagonal_and_noise_in_every_direction(n: int) -> None:
     networks = shaken(FieldNetworks(n, CONFIG, 0.25))
     p, s = torch.rand(50, n), torch.rand(50)
-    raw, L = networks.cholesky(p, s), networks.factor(p, s)
+    raw, L = networks.cholesky(p, s), unpack(networks.factor(p, s), n)
     on = networks.diagonal
-    torch.testing.assert_close(L[:, on], torch.nn.functional.softplus(raw[:, on]) + 0.25)
-    assert torch.equal(L[:, ~on], raw[:, ~on])
-    assert (L[:, on] >= 0.25).all()
+    own = unpack(torch.where(on, torch.nn.functional.softplus(raw), raw), n)
+    torch.testing.assert_close(L @ L.mT, own @ own.mT + 0.25**2 * torch.eye(n))
+    assert (L.diagonal(dim1=1, dim2=2) >= 0.25).all()
 
 
 def test_split_reading_of_the_input_equals_concatenation() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from prism.gaussian import GaussianField
 from prism.population import PopulationConfig, Units
 from prism.population.field import FieldNetworks
 from prism.population.fit import (
@@ -229,3 +230,29 @@ def test_residual_spread_forgets_a_cubic_course_and_a_point_nobody_has() -> None
     moved[:, 4] = np.nan
     found = residual_spread(replace(cohort, points=moved))
     assert found == pytest.approx(0.03, rel=0.1)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_floor_lends_no_spread_to_other_directions(n: int) -> None:
+    """People who differ along one axis alone, and the floor far above what they do across it."""
+    torch.manual_seed(0)
+    along = torch.full((n,), 1e-3)
+    along[-1] = 1.0
+    d = torch.randn(4096, 1) * along
+    networks = FieldNetworks(n, CONFIG, 0.1)
+    raw = networks.diagonal.float().clone().requires_grad_()
+    fall = torch.optim.Adam([raw], lr=0.02)
+    for _ in range(1500):
+        fall.zero_grad()
+        L = networks.shape_factor(raw).expand(len(d), -1)
+        covariance_loss(d, torch.zeros(n), L, torch.ones(len(d), dtype=torch.bool)).backward()
+        fall.step()
+    std = GaussianField(torch.zeros(n), networks.shape_factor(raw)).std.detach()
+    torch.testing.assert_close(std[:-1], torch.full((n - 1,), 0.1), rtol=0.02, atol=0)
+    torch.testing.assert_close(std[-1], torch.tensor(1.0), rtol=0.05, atol=0)
+
+
+@pytest.mark.parametrize(("subjects", "omega"), [(3, 2.0), (64, 2.0), (400, 5.0), (5000, 8.0)])
+def test_time_is_resolved_as_finely_as_subjects_allow(subjects: int, omega: float) -> None:
+    assert PopulationConfig().settled(subjects).omega_time == omega
+    assert PopulationConfig(omega_time=3.0).settled(subjects).omega_time == 3.0
