@@ -15,6 +15,8 @@ from prism.model.clock import clock_ages, clock_basis, clock_information, clock_
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Times
 
+UNKNOWN = 1e-12  # information on a clock that nobody has shown, against that of one who has
+
 
 @dataclass(frozen=True)
 class TimeMap:
@@ -123,7 +125,7 @@ def _time_error(seen: Residuals, cov: Floats, info: Floats) -> Floats:
 def clock_error(model: PRISM, tau: Times) -> Times:
     """[Eq. clock] Standard error of the mean trajectory itself, in time, (N,).
 
-    The cohort's information G on a shift, a stretch and a bend of its clock gives
+    The cohort's information G on a shift, a stretch and the bends of its clock gives
     sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
     """
     return _error_of_clock(model, tau, model.calibration.clock)
@@ -138,8 +140,13 @@ def point_clock_error(model: PRISM, tau: Times) -> Floats:
 
 def _error_of_clock(model: PRISM, tau: Times, information: Floats) -> Floats:
     basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
-    inverse = np.linalg.pinv(information, hermitian=True)
-    return np.sqrt(np.maximum(((basis @ inverse) * basis).sum(-1), 0.0))
+    scale = np.sqrt(np.diagonal(information, axis1=-2, axis2=-1))
+    scale = np.where(scale > 0, scale, 1.0)
+    scale = scale[..., :, None] * scale[..., None, :]
+    inverse = np.linalg.inv(information / scale + UNKNOWN * np.eye(basis.shape[1])) / scale
+    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
+    variance = inverse.reshape(*inverse.shape[:-2], -1) @ products.T
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def tempo_spread(model: PRISM, t: Times) -> Times:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from prism.model.core import PRISM
 
 CLOCK_AGES = 65
+CLOCK_BENDS = 8  # spans of time in each of which a clock may bend on its own
+CLOCK_SIZE = 2 + CLOCK_BENDS
 
 
 def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
@@ -36,11 +38,12 @@ def clock_ages(model: PRISM) -> Floats:
 
 
 def clock_information(model: PRISM, people: Floats, spread: Floats) -> Floats:
-    """(..., 3, 3) information of the cohort on a shift, a stretch and a bend of a clock.
+    """(..., C, C) information of the cohort on a shift, a stretch and the bends of a clock.
 
     The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
     is dated by it shares its error. Subjects count once, each by its temporal spread. The prior on
-    curvature counts as well: where growth is straight, the clock cannot bend far.
+    curvature counts as well: where growth is straight, the clock cannot bend far; where growth
+    bends, every span of time has a clock of its own.
 
     Args:
         model: Gives the ages and the mean trajectory.
@@ -50,29 +53,33 @@ def clock_information(model: PRISM, people: Floats, spread: Floats) -> Floats:
     ages = clock_ages(model)
     basis = clock_basis(model, ages)
     weight = people / np.maximum(spread.T, 1e-9 * np.ptp(ages)) ** 2  # (..., A)
-    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(ages), 9)
-    information = (weight @ products).reshape(*weight.shape[:-1], 3, 3)
-    information[..., 2, 2] += 1 / clock_bend(model, ages) ** 2
+    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(ages), -1)
+    information = (weight @ products).reshape(*weight.shape[:-1], CLOCK_SIZE, CLOCK_SIZE)
+    bends = np.arange(2, CLOCK_SIZE)
+    information[..., bends, bends] += 1 / clock_bend(model, ages) ** 2
     return information
 
 
 def clock_basis(model: PRISM, t: Floats) -> Floats:
-    """1, s, s^2 of normalised time, (N, 3)."""
+    """1, s and curves that bend at unit curvature within one span of normalised time, (N, C)."""
     first, last = model.ages
-    return ((t - first) / (last - first))[:, None] ** np.arange(3)
+    s = ((t - first) / (last - first))[:, None]
+    within = np.clip(s - np.arange(CLOCK_BENDS) / CLOCK_BENDS, 0, 1 / CLOCK_BENDS)
+    after = np.maximum(s - np.arange(1, CLOCK_SIZE - 1) / CLOCK_BENDS, 0)
+    return np.hstack([np.ones_like(s), s, within**2 / 2 + after / CLOCK_BENDS])
 
 
 def clock_bend(model: PRISM, ages: Floats) -> float:
-    """How far growth is from straight, as a bend of the clock: rms mu_ss over 2 rms mu_t.
+    """How far growth is from straight, as curvature of the clock: rms mu_ss over rms mu_t.
 
-    tau + c s^2 moves mu by mu_t c s^2, which curves by 2 c mu_t.
+    tau + c(s) moves mu by mu_t c(s), which curves by mu_t c''.
     """
     table_ages = np.repeat(ages[:, None], len(model.template), axis=1)
     mu = model.mean_shapes(table_ages)
-    step = np.diff(clock_basis(model, ages)[:, 1]).mean()
+    step = 1 / (len(ages) - 1)
     bend = np.diff(mu, 2, axis=0) / step**2
     pace = np.diff(mu, axis=0) / np.diff(ages)[:, None, None]
-    return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)) / 2)
+    return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)))
 
 
 def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Floats:

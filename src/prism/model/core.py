@@ -19,6 +19,7 @@ from prism.errors import FitError, ModelError, QueryError
 from prism.fisher import spread_of
 from prism.gaussian import GaussianField
 from prism.intrinsic import EncoderConfig, InverseEncoder, TimeTable
+from prism.model.clock import CLOCK_SIZE
 from prism.population import (
     PRESETS,
     NeuralPopulation,
@@ -55,7 +56,7 @@ class Calibration:
         scores_paper: (H,) the paper's scores.
         points: (K, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
-        clock: (3, 3) how well the cohort's own clock is known.
+        clock: (C, C) how well the cohort's own clock is known.
         clock_people: (A,) subjects it was learned from, about each of its ages.
         forecast_pairs: How many pairs of visits the forecast factors come from.
         modes: Share of the modes that counts when a shape is dated.
@@ -103,7 +104,7 @@ class Calibration:
             scores_paper=empty,
             points=np.empty((0, 0)),
             judge=np.empty(0, dtype=int),
-            clock=np.zeros((3, 3)),
+            clock=np.zeros((CLOCK_SIZE, CLOCK_SIZE)),
             clock_people=empty,
         )
 

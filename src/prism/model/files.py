@@ -17,6 +17,7 @@ from prism.covariation import Covariation, Factors, Persistence
 from prism.errors import CohortError, ModelError
 from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
+from prism.model.clock import CLOCK_SIZE
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -190,7 +191,7 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "scores_paper": (held,),
         "points": (len(known.judges), known.points.shape[-1]),
         "judge": (held,),
-        "clock": (3, 3),
+        "clock": (CLOCK_SIZE, CLOCK_SIZE),
     }
     found = {name: getattr(known, name).shape for name in expected}
     for k, how in enumerate((model.covariation, *known.judges)):
