@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import prism
-from prism.cohort import Cohort, Correspondence, SDFSamples, Shape, Visits, write_shape
+from prism.cohort import Cohort, Correspondence, SDFSamples
 from prism.preprocess import sample_cohort
 from prism.registration import Registration, preset, quality
 from prism.simulate import Study
@@ -31,12 +31,7 @@ SHAPES, TEST_SUBJECTS = 300, 20
 
 def raw_folder(study: Study, folder: Path) -> Cohort:
     """Write every contour as a file of its own and the table that names them."""
-    shapes, v = study.correspondence, study.correspondence.visits
-    names = [f"{i:04d}.csv" for i in range(len(shapes))]
-    visits = Visits(v.subject, v.visit, v.t, {**v.columns, "path": np.array(names)})
-    Cohort(shapes.name, shapes.time_unit, shapes.length_unit, 2, visits).write(folder)
-    for name, points in zip(names, shapes.points, strict=True):
-        write_shape(Shape(points, shapes.cells, shapes.length_unit), folder / name)
+    study.write(folder, raw=True)
     return Cohort.read(folder)
 
 

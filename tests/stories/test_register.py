@@ -179,3 +179,29 @@ def test_a_cohort_without_raw_shapes_is_refused(home: Path, tmp_path: Path) -> N
     result = prism("register", home / "raw", "--out", tmp_path / "full")
     assert result.exit_code == 2
     assert "not a cohort folder" in result.stderr
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("starman-g", ".csv"), ("tubes", ".ply")])
+def test_a_simulated_cohort_goes_the_whole_way(tmp_path: Path, kind: str, ending: str) -> None:
+    raw = tmp_path / "raw"
+    done("simulate", kind, "--out", raw, "--subjects", 4, "--raw")
+    cohort = Cohort.read(raw)
+    assert cohort.shapes is not None
+    assert cohort.correspondence is not None
+    assert {Path(file).suffix for file in cohort.visits.columns["path"]} == {ending}
+    for shape, points in zip(cohort.shapes, cohort.correspondence.points, strict=True):
+        np.testing.assert_allclose(shape.points, points, atol=1e-5 * np.abs(points).max())
+    assert "no errors" in done("check", raw).stdout
+    if kind == "starman-g":
+        done("register", raw, "--out", tmp_path / "done", "--device", "cpu", *SMALL)
+        found = Cohort.read(tmp_path / "done").correspondence
+        assert found is not None
+        assert len(found) == len(cohort.visits)
+
+
+def test_shapes_with_gaps_are_not_written_as_files(tmp_path: Path) -> None:
+    words = ("--subjects", 4, "--missing", 0.2, "--raw")
+    refused = prism("simulate", "starman-g", "--out", tmp_path / "raw", *words)
+    assert refused.exit_code == 2
+    assert "leave out --raw" in refused.stderr
+    assert not (tmp_path / "raw").exists()

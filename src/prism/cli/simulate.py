@@ -70,6 +70,9 @@ def simulate(
     calibration: Annotated[
         str | None, typer.Option(help="ANNY: ages of `makehuman` [default] or of its `package`.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write the shapes as files too, for `prism register`.")
+    ] = False,
 ) -> None:
     """Simulate a cohort with its truth."""
     from prism.runs import fresh_file
@@ -90,10 +93,11 @@ def simulate(
     maker = _maker(kind)
     options = _options(kind, maker, {name: v for name, v in wishes.items() if v is not None})
     study = maker(**options)
-    study.write(out)
+    study.write(out, raw)
     with fresh_file(out / PROVENANCE) as draft:
         write_json(
-            draft, record("simulate", None, study.correspondence, **options | {"kind": kind})
+            draft,
+            record("simulate", None, study.correspondence, **options | {"kind": kind, "raw": raw}),
         )
     people = count(len(study.correspondence.visits.subjects), "subject")
     shapes, points = count(len(study), "shape"), study.correspondence.points.shape[1]

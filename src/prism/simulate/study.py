@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from prism.cohort import Cohort, Correspondence, Truth
+from prism.cohort import Cohort, Correspondence, Shape, Truth, write_shape
+from prism.errors import QueryError
+
+RAW = "shapes"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,30 @@ class Study:
         """Return the visits in split `name` ("train" or "test")."""
         return self[self.correspondence.visits.columns["split"] == name]
 
-    def write(self, path: str | Path) -> None:
-        """Write the cohort folder, with its truth under `truth/`."""
-        Cohort.from_correspondence(self.correspondence, self.truth).write(Path(path))
+    def write(self, path: str | Path, raw: bool = False) -> None:
+        """Write the cohort folder, with its truth under `truth/`.
+
+        Args:
+            path: Folder to write.
+            raw: Write every shape as a file of its own as well, named in the column `path`: what
+                `prism register` reads.
+        """
+        folder, shapes, v = Path(path), self.correspondence, self.correspondence.visits
+        if raw:
+            self._check_raw()
+            kind = ".csv" if shapes.dimension == 2 else ".ply"
+            files = [f"{RAW}/{a}_{b}{kind}" for a, b in zip(v.subject, v.visit, strict=True)]
+            v = replace(v, columns={**v.columns, "path": np.array(files)})
+            shapes = replace(shapes, visits=v)
+        Cohort.from_correspondence(shapes, self.truth).write(folder)
+        if raw:
+            (folder / RAW).mkdir(exist_ok=True)
+            for file, points in zip(files, shapes.points, strict=True):
+                write_shape(Shape(points, shapes.cells, shapes.length_unit), folder / file)
+
+    def _check_raw(self) -> None:
+        if self.correspondence.cells is None or not self.correspondence.observed.all():
+            raise QueryError(
+                "points without cells, or with gaps, make no raw shapes.",
+                "Simulate whole shapes: leave out --missing, or leave out --raw.",
+            )
