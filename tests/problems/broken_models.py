@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 
 from prism.cohort import Cohort, Correspondence
+from prism.model.files import FORMAT
 
 Maker = Callable[[Path, Path], str]
 SETTINGS = ["--set", "width=16", "--set", "hidden=1", "--set", "members=1"]
@@ -151,9 +152,9 @@ BROKEN: dict[str, Maker] = {
     "no encoder": _gone("encoder.safetensors", "encoder.safetensors"),
     "no arrays": _gone("arrays.safetensors", "arrays.safetensors"),
     "no provenance": _gone("provenance.json", "provenance.json"),
-    "bad toml": _text("format = 3", "format = ", "model.toml cannot be read"),
+    "bad toml": _text(f"format = {FORMAT}", "format = ", "model.toml cannot be read"),
     "toml cut": _cut("model.toml", "model.toml"),
-    "other format": _text("format = 3", "format = 99", "format 99"),
+    "other format": _text(f"format = {FORMAT}", "format = 99", "format 99"),
     "unknown setting": _text("[population]", "[population]\nwings = 2", "wings"),
     "setting lost": _text("dimension = 2\n", "", "dimension"),
     "setting of other type": _text("width = 16", 'width = "wide"', "model.toml"),
