@@ -280,7 +280,7 @@ def fit_population(
     Args:
         fitting: Shapes to learn from.
         held_out: Shapes to judge by.
-        config: Hyper-parameters.
+        config: Hyper-parameters, settled for the whole cohort.
         seed: Same seed, same population.
         runtime: Device, checkpoints, progress.
         fingerprint: Identifies data, config and seed.
@@ -288,7 +288,6 @@ def fit_population(
         phase: Name shown in progress and used for the checkpoint.
     """
     check_varied(fitting)
-    config = config.settled(len(fitting.visits.subjects))
     device = choose_device(runtime.device)
     some = _representative(fitting)
     scales = scales or Scales.of(fitting, config)

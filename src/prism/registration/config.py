@@ -104,15 +104,6 @@ _PAPER_WEIGHTS: dict[str, Any] = {
     "weight_reverse": 100.0,
 }
 _DEFAULT = RegistrationConfig()
-_PAPER = replace(
-    _DEFAULT,
-    network="hyper",
-    code=1024,
-    omega=2.5,
-    learning_rate=6e-4,
-    weight_stiffness=5.0,
-    **_PAPER_WEIGHTS,
-)
 _HYPER = replace(
     _DEFAULT,
     network="hyper",
@@ -124,6 +115,7 @@ _HYPER = replace(
     weight_reverse=20.0,
     weight_stiffness=20.0,
 )
+_PAPER = replace(_HYPER, omega=2.5, visits=_DEFAULT.visits, weight_stiffness=5.0, **_PAPER_WEIGHTS)
 PRESETS: dict[tuple[str, int], RegistrationConfig] = {
     ("default", 3): _DEFAULT,
     ("hyper", 3): _HYPER,

@@ -109,6 +109,12 @@ def test_the_clock_itself_is_known_only_from_its_subjects(
     assert (intrinsic_time(sure, tiny_study.correspondence).tau_se < found.tau_se).all()
 
 
+def test_a_clock_that_nobody_has_shown_is_not_known(tiny_model: PRISM) -> None:
+    nothing = replace(tiny_model.calibration, clock=0 * tiny_model.calibration.clock)
+    error = clock_error(replace(tiny_model, calibration=nothing), np.array(tiny_model.ages))
+    assert (error > 1000 * np.ptp(tiny_model.ages)).all()
+
+
 def test_the_clock_counts_the_subjects_it_was_learned_from(tiny_model: PRISM) -> None:
     made = tiny_model.provenance
     assert made["members"] == 1
