@@ -11,11 +11,9 @@ from prism.cohort import Correspondence, Visits
 from prism.fisher import spread_of
 from prism.intrinsic import fisher_mean, mle_time, plain_mean
 from prism.model import PRISM
-from prism.model.clock import clock_ages, clock_basis, clock_information, clock_spread
+from prism.model.clock import clock_error, clock_spread, point_clock_error
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.typing import Floats, Times
-
-UNKNOWN = 1e-12  # information on a clock that nobody has shown, against that of one who has
 
 
 @dataclass(frozen=True)
@@ -120,33 +118,6 @@ def _time_error(seen: Residuals, cov: Floats, info: Floats) -> Floats:
     variance = (w * (cov @ w[..., None])[..., 0]).sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((speed > 0) & (info > 0), np.sqrt(np.maximum(variance, 0)) / speed, np.inf)
-
-
-def clock_error(model: PRISM, tau: Times) -> Times:
-    """[Eq. clock] Standard error of the mean trajectory itself, in time, (N,).
-
-    The cohort's information G on a shift, a stretch and the bends of its clock gives
-    sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
-    """
-    return _error_of_clock(model, tau, model.calibration.clock)
-
-
-def point_clock_error(model: PRISM, tau: Times) -> Floats:
-    """The same of every point's own clock, (N, M): where people differ more it is known less."""
-    spread = model.spread(clock_ages(model))
-    known = clock_information(model, model.calibration.clock_people, spread)
-    return _error_of_clock(model, tau, known).T
-
-
-def _error_of_clock(model: PRISM, tau: Times, information: Floats) -> Floats:
-    basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
-    scale = np.sqrt(np.diagonal(information, axis1=-2, axis2=-1))
-    scale = np.where(scale > 0, scale, 1.0)
-    scale = scale[..., :, None] * scale[..., None, :]
-    inverse = np.linalg.inv(information / scale + UNKNOWN * np.eye(basis.shape[1])) / scale
-    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
-    variance = inverse.reshape(*inverse.shape[:-2], -1) @ products.T
-    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def tempo_spread(model: PRISM, t: Times) -> Times:

@@ -34,6 +34,7 @@ MOST_REFERENCE, MOST_DATED = 1000, 500  # visits whose scores are kept; to choos
 FOLDS = 3
 MODE_SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)
 MODES_EARN = 0.1  # least gain in scatter for which the modes are believed
+VISITS_A_DEGREE, SLOWEST = 10, 0.1  # of the curve that tells an estimate's pace; its least slope
 FEWEST_PAIRS = 20
 POINT_REFERENCE = 20_000
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
@@ -207,7 +208,9 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
     """Share of the modes that dates people best, and the scale of the spread it claims.
 
     Whatever tempo is, an estimate that scatters less about the calendar has less error of its
-    own. Points independent given tau is the simple answer; modes must earn their place.
+    own, provided that it keeps the calendar's pace: one that is late near the last ages scatters
+    less for no merit. Points independent given tau is the simple answer; modes must earn their
+    place.
     """
     cross = cross.some(MOST_DATED)
     d, t = cross.seen.r, cross.seen.t
@@ -222,11 +225,19 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
         known = np.isfinite(off) & (claimed > 0)
         if not known.any():
             return chosen
-        scatter = np.sqrt(np.mean(np.square(off[known])))
+        scatter = scatter_of(t[known], t[known] + off[known])
         if scatter < best:
             best = scatter if share else (1 - MODES_EARN) * scatter
             chosen = share, _scale(off[known] / claimed[known])
     return chosen
+
+
+def scatter_of(t: Floats, tau: Floats) -> float:
+    """Rms of tau - t in calendar time: over the pace of tau, the slope of a cubic of tau on t."""
+    degree = min(3, len(t) // VISITS_A_DEGREE, len(np.unique(t)) - 1)
+    course = np.polynomial.Polynomial.fit(t, tau, degree) if degree > 0 else None
+    pace = np.ones_like(t) if course is None else np.maximum(course.deriv()(t), SLOWEST)
+    return float(np.sqrt(np.mean(np.square((tau - t) / pace))))
 
 
 def _scale(u: Floats) -> float:

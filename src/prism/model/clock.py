@@ -9,7 +9,7 @@ import numpy as np
 from prism.cohort import Correspondence
 from prism.covariation import Covariation
 from prism.model.state import date
-from prism.typing import Floats
+from prism.typing import Floats, Times
 
 if TYPE_CHECKING:
     from prism.model.core import PRISM
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 CLOCK_AGES = 65
 CLOCK_BENDS = 8  # spans of time in each of which a clock may bend on its own
 CLOCK_SIZE = 2 + CLOCK_BENDS
+UNKNOWN = 1e-12  # information on a clock that nobody has shown, against that of one who has
 
 
 def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
@@ -86,3 +87,30 @@ def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Flo
     """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
     shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
     return date(how, model.table, shapes - model.template, modes).spread
+
+
+def clock_error(model: PRISM, tau: Times) -> Times:
+    """[Eq. clock] Standard error of the mean trajectory itself, in time, (N,).
+
+    The cohort's information G on a shift, a stretch and the bends of its clock gives
+    sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
+    """
+    return _error_of_clock(model, tau, model.calibration.clock)
+
+
+def point_clock_error(model: PRISM, tau: Times) -> Floats:
+    """The same of every point's own clock, (N, M): where people differ more it is known less."""
+    spread = model.spread(clock_ages(model))
+    known = clock_information(model, model.calibration.clock_people, spread)
+    return _error_of_clock(model, tau, known).T
+
+
+def _error_of_clock(model: PRISM, tau: Times, information: Floats) -> Floats:
+    basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
+    scale = np.sqrt(np.diagonal(information, axis1=-2, axis2=-1))
+    scale = np.where(scale > 0, scale, 1.0)
+    scale = scale[..., :, None] * scale[..., None, :]
+    inverse = np.linalg.inv(information / scale + UNKNOWN * np.eye(basis.shape[1])) / scale
+    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
+    variance = inverse.reshape(*inverse.shape[:-2], -1) @ products.T
+    return np.sqrt(np.maximum(variance, 0.0))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from prism.applications import intrinsic_time
-from prism.applications.times import clock_error
 from prism.errors import ModelError
 from prism.model import PRISM
+from prism.model.clock import clock_error
 from prism.simulate.study import Study
 from tests.problems.tiny import cohort_in_space, tiny_cohort
 

@@ -16,6 +16,7 @@ from prism.model.calibrate import (
     low_rank_score,
     mahalanobis_distance,
     point_map,
+    scatter_of,
 )
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.population import PopulationConfig
@@ -57,6 +58,22 @@ def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -
     assert _scale(u) == pytest.approx(2.5, rel=0.02)
     few = u[:38]
     assert _scale(np.append(few, 80.0)) < 1.25 * _scale(few)
+
+
+def test_an_estimate_gains_nothing_by_being_late_at_the_last_ages() -> None:
+    """Whoever lies beyond the last ages is likelier early for his age: lateness scatters less."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(0, 1, 400)
+    tau = t + 0.07 * rng.normal(size=400)
+    late = np.where(tau > 0.8, 0.8 + 0.6 * (tau - 0.8), tau)
+    assert np.std(late - t) < 0.98 * np.std(tau - t)
+    assert scatter_of(t, late) > 1.1 * scatter_of(t, tau)
+    np.testing.assert_allclose(scatter_of(t, tau), np.std(tau - t), rtol=0.03)
+
+
+def test_scatter_of_few_visits_or_of_one_age_is_the_plain_one() -> None:
+    for t in (np.arange(5.0), np.full(30, 2.0)):
+        assert scatter_of(t, t + 1) == 1.0
 
 
 def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:
