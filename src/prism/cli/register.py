@@ -293,8 +293,9 @@ def _summary(judged: Quality) -> str:
     figures = judged.summary()
     residual, back = (100 * figures[name]["mean_share"] for name in ("residual", "round_trip"))
     outliers = count(len(figures["outliers"]), "outlier")
+    advice = " Poor: training went astray; try a smaller learning_rate, or look at the shapes."
     return (
         f"register: {count(figures['shapes'], 'shape')} of {figures['points']} points; off the "
         f"surface by {residual:.2g}% of the size, round trip {back:.2g}%, "
-        f"folds {100 * figures['folds']:.2g}%, {outliers}."
+        f"folds {100 * figures['folds']:.2g}%, {outliers}.{advice if judged.poor else ''}"
     )

@@ -26,6 +26,7 @@ PROBES = 1000  # surface points a shape for the round trip from the shape
 NEIGHBOURS = 6
 OUTLIER = 5.0  # robust standard deviations above the median
 FEWEST = 8  # shapes among which one can stand out
+POOR = 0.03  # of the size: beyond it, on average, shapes are not in correspondence
 BAND = 0.1  # how far from the template folds are looked for, in common units
 
 
@@ -70,6 +71,12 @@ class Quality:
             "folds": float(self.folds.mean()),
             "outliers": np.flatnonzero(self.outlier).tolist(),
         }
+
+    @property
+    def poor(self) -> bool:
+        """True where the whole registration missed its shapes, as when training went astray."""
+        off = self.residual.mean(-1), self.round_trip, self.reverse
+        return any(float((value / self.size).mean()) > POOR for value in off)
 
     def rows(self) -> list[dict[str, Any]]:
         """The figures of each shape."""

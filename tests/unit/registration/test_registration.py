@@ -18,7 +18,7 @@ from prism.nets import Sines
 from prism.preprocess import sample_sdf
 from prism.registration import Maps, Registration, preset, quality
 from prism.registration.bank import turn
-from prism.registration.quality import fold_share, stands_out, surface_distance
+from prism.registration.quality import Quality, fold_share, stands_out, surface_distance
 from prism.training import Runtime
 from tests.problems.ellipses import COUNTS, TINY, axes, ellipse, ellipses
 from tests.problems.solids import sphere
@@ -200,6 +200,15 @@ def test_a_shape_far_worse_than_the_others_stands_out() -> None:
     value = np.array([1.0, 1.1, 0.9, 1.2, 1.0, 0.8, 1.1, 1.0, 3.0])
     assert stands_out(value).tolist() == [False] * 8 + [True]
     assert not stands_out(value[-3:]).any()
+
+
+@pytest.mark.parametrize("which", ["residual", "round_trip", "reverse"])
+def test_a_registration_that_went_astray_is_poor_in_any_unit(which: str) -> None:
+    size = np.full(4, 2000.0)
+    good = {"residual": np.full((4, 9), 2.0), "round_trip": 0.01 * size, "reverse": 0.01 * size}
+    rest = {"folds": np.zeros(4), "size": size, "outlier": np.zeros(4, dtype=bool)}
+    assert not Quality(**good, **rest).poor
+    assert Quality(**good | {which: 50 * good[which]}, **rest).poor
 
 
 def test_all_shapes_are_visited_equally_often() -> None:
