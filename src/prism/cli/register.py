@@ -47,6 +47,7 @@ class Preset(StrEnum):
     """The networks of a registration."""
 
     default = "default"
+    fast = "fast"
     hyper = "hyper"
     paper = "paper"
 
@@ -92,7 +93,9 @@ def register(
     ] = None,
     preset: Annotated[
         Preset,
-        typer.Option(help="hyper: the paper's networks; paper: its networks and weights."),
+        typer.Option(
+            help="fast: minutes without a GPU; hyper: the paper's networks; paper: its weights too."
+        ),
     ] = Preset.default,
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.auto,
     seed: Seed = 0,
@@ -204,6 +207,7 @@ def _register(
     rows = np.flatnonzero(learning)
     config = _configured(wishes, samples[0].dimension)
     align = wishes.align or Align.none
+    _warn_of_hours(config, samples[0].dimension, runtime)
     chosen = [samples[row] for row in rows]
     found = Registration.fit(chosen, config, seed=wishes.seed, align=align, runtime=runtime)
     others = np.flatnonzero(~learning)
@@ -213,6 +217,16 @@ def _register(
     follow = found.onto([samples[row] for row in others], seed=wishes.seed, runtime=runtime)
     order = np.argsort(np.concatenate([rows, others]))
     return found, Maps.joined([found.maps, follow])[order]
+
+
+def _warn_of_hours(config: RegistrationConfig, dimension: int, runtime: Runtime) -> None:
+    """Say so where a GPU is missed, before the bar does."""
+    from prism.registration import preset
+    from prism.training import choose_device
+
+    slow = dimension == 3 and config == preset(Preset.default, dimension)
+    if slow and choose_device(runtime.device).type == "cpu":
+        say("register: without a GPU this takes hours; --preset fast takes minutes.")
 
 
 def _learning_rows(visits: Visits) -> np.ndarray:

@@ -36,3 +36,13 @@ def test_hyper_is_the_papers_network_with_weights_that_hold_slip() -> None:
     assert (hyper.network, hyper.code) == (paper.network, paper.code)
     for name in ("weight_sdf", "weight_normal", "template_omega"):
         assert getattr(hyper, name) == getattr(default, name)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("shapes", [10, 300, 3000])
+def test_fast_is_at_most_two_fifths_of_the_work(n: int, shapes: int) -> None:
+    def work(config: RegistrationConfig) -> int:
+        points = config.surface + config.near + config.box
+        return config.steps_for(shapes) * config.shapes * points
+
+    assert work(preset("fast", n)) < 0.4 * work(preset("default", n))
