@@ -6,6 +6,7 @@ from prism.covariation.factors import Beliefs, Factors, believe
 from prism.covariation.learn import Covariation, fit_covariation
 from prism.covariation.patches import GROWTH, TOGETHER, Patches, patch_scores
 from prism.covariation.persistence import Persistence
+from prism.covariation.texture import Texture, learn_texture
 from prism.covariation.visible import Visible
 
 __all__ = [
@@ -19,10 +20,12 @@ __all__ = [
     "Patches",
     "Persistence",
     "Reading",
+    "Texture",
     "Visible",
     "believe",
     "condition",
     "date_shapes",
     "fit_covariation",
+    "learn_texture",
     "patch_scores",
 ]

@@ -53,19 +53,6 @@ class Covariation:
         lasting = Persistence(np.zeros(2), np.full(2, np.inf))
         return cls(Factors.none(points, n), lasting, 0.0, 0.0, np.zeros(0))
 
-    def draw(self, Sigma: Floats, count: int, seed: int) -> Floats:
-        """Residuals (count, M, n) of people where the population has covariance Sigma (M, n, n).
-
-        As they would be measured: noise included.
-        """
-        rng = np.random.default_rng(seed)
-        x = self.visible(np.zeros(Sigma.shape[:-1]), Sigma)
-        a = rng.standard_normal((count, self.factors.rank))
-        xi = rng.standard_normal((count, *self.factors.D.shape)) * np.sqrt(self.factors.D)
-        f = np.tensordot(a, self.factors.W, axes=1) + xi
-        noise = np.sqrt(self.factors.q * x.noise)[:, None] * rng.standard_normal(f.shape)
-        return (x.A @ f[..., None])[..., 0] + noise
-
     def visible(self, r: Floats, Sigma: Floats) -> Visible:
         """Residuals (..., M, n) as this covariation sees them."""
         return Visible.of(r, Sigma, self.noise_share, self.tolerance)

@@ -17,8 +17,10 @@ from prism.covariation import (
     TOGETHER,
     Covariation,
     Patches,
+    Texture,
     believe,
     fit_covariation,
+    learn_texture,
     patch_scores,
 )
 from prism.intrinsic import joint_mle_time, mle_time
@@ -109,8 +111,15 @@ def calibrate(
         clock_people=people,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
         coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
+        texture=_texture(model, sample, how),
         judges=tuple(hows),
     )
+
+
+def _texture(model: PRISM, sample: Correspondence, how: Covariation) -> Texture:
+    """How people stand about the population's own mean, which is what they are drawn about."""
+    known = Residuals.of(model.table, model.template, sample)
+    return learn_texture(how, known.r, known.Sigma, model.template)
 
 
 def _folds(subject: Strings, held_out: list[list[str]]) -> np.ndarray:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from prism.calibration import LEVELS
 from prism.cohort import Correspondence, known_covariates
-from prism.covariation import Covariation
+from prism.covariation import Covariation, Texture
 from prism.errors import FitError, ModelError, QueryError
 from prism.fisher import spread_of
 from prism.gaussian import GaussianField
@@ -63,6 +63,7 @@ class Calibration:
         spread_scale: Found over claimed spread of tau - t.
         coverage: Nominal level -> share of unseen displacements inside the interval.
         coverage_forecast: The same of forecasts.
+        texture: How people are drawn.
         judges: Covariations, each learned without the subjects it judges.
     """
 
@@ -85,6 +86,7 @@ class Calibration:
     spread_scale: float = 1.0
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
+    texture: Texture = field(default_factory=lambda: Texture.plain(0))
     judges: tuple[Covariation, ...] = ()
 
     @classmethod
@@ -279,7 +281,8 @@ class PRISM:
     def draw_shapes(self, t: float, count: int, seed: int = 0) -> Shapes:
         """Anatomies of people of age t, drawn from the model, (count, M, n); points co-vary."""
         field = self.field_at(np.array([float(t)]))
-        drawn = self.covariation.draw(field.Sigma.numpy()[0], count, seed)
+        Sigma, how = field.Sigma.numpy()[0], self.covariation
+        drawn = self.calibration.texture.draw(how, Sigma, self.template, count, seed)
         return self.template + field.mu.numpy()[0] + drawn
 
     def displacements(self, cohort: Correspondence) -> Shapes:

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from prism.applications import anomaly
-from prism.covariation import Covariation, Patches
+from prism.covariation import Covariation, Patches, Texture
 from prism.model import PRISM
 from prism.model.calibrate import (
     _moments,
@@ -155,20 +153,31 @@ def test_shapes_in_blocks_are_dated_alike(
     np.testing.assert_allclose(parts.se, whole.se, rtol=1e-4)
 
 
-def test_drawn_people_have_the_learned_covariance(tiny_model: PRISM) -> None:
-    shapes = tiny_model.draw_shapes(0.5, 4000, seed=0)
-    field = tiny_model.field_at(np.array([0.5]))
-    mean = tiny_model.template + field.mu.numpy()[0]
-    away = (shapes - mean).reshape(4000, -1)
-    how = replace(tiny_model.covariation, tolerance=0.0)
-    C = dense(how, field.Sigma.numpy(), np.zeros(1)).measured
-    assert np.linalg.norm(np.cov(away.T) - C) < 0.15 * np.linalg.norm(C)
-    assert np.abs(away.mean(axis=0)).max() < 5 * np.sqrt(C.max() / 4000)
+def test_drawn_people_differ_as_far_as_those_it_was_learned_from(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    seen = Residuals.of(tiny_model.table, tiny_model.template, cohort)
+    ages = np.quantile(cohort.visits.t, np.linspace(0.02, 0.98, 25))
+    away = np.stack(
+        [
+            tiny_model.draw_shapes(t, 100, seed=k)
+            - tiny_model.mean_shapes(np.full((1, len(tiny_model.template)), t))
+            for k, t in enumerate(ages.tolist())
+        ]
+    )
+    np.testing.assert_allclose(away.std((0, 1, 2)), seen.r.std((0, 1)), rtol=0.15)
+
+
+def test_drawn_people_are_the_same_again(tiny_model: PRISM) -> None:
+    first, again, other = (tiny_model.draw_shapes(0.5, 3, seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).min() > 0
 
 
 def test_before_anything_is_learned_points_are_the_populations_own() -> None:
     none = Covariation.none(3, 2)
     assert none.factors.rank == 0
-    drawn = none.draw(covariances(3), 5000, seed=0)
+    drawn = Texture.plain(0).draw(none, covariances(3), np.eye(3)[:, :2], 5000, seed=0)
     cov = np.einsum("vpi,vpj->pij", drawn, drawn) / 5000
     np.testing.assert_allclose(cov, covariances(3), atol=0.12)

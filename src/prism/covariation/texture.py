@@ -1,0 +1,132 @@
+"""How people are drawn: as far along the modes as people go, and as smooth beside them.
+
+Dating, forecasting and judging take what a point does beside the modes for its own affair or for
+noise. Where that is smooth over the shape, people drawn so would have a surface that nobody has:
+longer outlines, larger areas. Nor do they ask how far people go along the modes, which many points
+tell; rounds of EM, tight about those amplitudes, hardly move their scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from prism.covariation.factors import believe, scaled_modes
+from prism.covariation.learn import Covariation
+from prism.covariation.small import lower_root, parts, whole
+from prism.covariation.visible import Visible
+from prism.typing import Floats, Points
+
+MOST_VISITS, MOST_CENTRES, RANKS = 300, 300, 14
+FEWEST_POINTS = 20
+WAVES = 64  # of a drawn field, chosen anew whenever some people are drawn
+LENGTHS = 60  # tried
+
+
+@dataclass(frozen=True)
+class Texture:
+    """How people are drawn.
+
+    Remainders of points a distance d > 0 apart covary by smooth exp(-d^2 / 2 length^2), and the
+    variance of one is smooth + own, all in units of the covariation's own remainder and noise.
+
+    Attributes:
+        amplitudes: (R, R) root of the second moments of people's amplitudes.
+        smooth: Variance of what neighbours share.
+        length: Over which they share it, in the length unit.
+        own: Variance of what each point has by itself, noise included.
+    """
+
+    amplitudes: Floats
+    smooth: float = 0.0
+    length: float = 1.0
+    own: float = 1.0
+
+    @classmethod
+    def plain(cls, rank: int) -> Texture:
+        """People as the covariation alone would have them."""
+        return cls(np.eye(rank))
+
+    def draw(
+        self, how: Covariation, Sigma: Floats, places: Points, count: int, seed: int
+    ) -> Floats:
+        """Residuals (count, M, n) of people where the population has covariance Sigma (M, n, n).
+
+        As they would be measured: noise included.
+        """
+        rng = np.random.default_rng(seed)
+        x = how.visible(np.zeros(Sigma.shape[:-1]), Sigma)
+        a = rng.standard_normal((count, how.factors.rank)) @ self.amplitudes.T
+        shared = (x.A @ np.tensordot(a, how.factors.W, axes=1)[..., None])[..., 0]
+        root = whole(lower_root(parts(remainder(how, x))))
+        return shared + (root @ self._fields(rng, places, count)[..., None])[..., 0]
+
+    def _fields(self, rng: np.random.Generator, places: Points, count: int) -> Floats:
+        """Remainders in their own units, (count, M, n)."""
+        M, n = places.shape
+        own = np.sqrt(self.own) * rng.standard_normal((count, M, n))
+        if self.smooth == 0:
+            return own
+        phase = rng.standard_normal((WAVES, n)) @ places.T / self.length
+        waves = np.concatenate([np.cos(phase), np.sin(phase)]) * np.sqrt(self.smooth / WAVES)
+        shared = rng.standard_normal((count * n, 2 * WAVES)) @ waves
+        return own + shared.reshape(count, n, M).swapaxes(1, 2)
+
+
+def learn_texture(how: Covariation, r: Floats, Sigma: Floats, places: Points) -> Texture:
+    """[Eq. texture] Second moments of the amplitudes; correlation of remainders over distance.
+
+    Args:
+        how: Modes and remainder of the cohort.
+        r: (N, M, n) residuals; NaN where missing.
+        Sigma: (N, M, n, n) the field's covariance at them.
+        places: (M, n) the template.
+    """
+    rows = np.linspace(0, len(r) - 1, min(len(r), MOST_VISITS)).round().astype(int)
+    x = how.visible(r[rows], Sigma[rows])
+    known = believe(how.factors, x)
+    second = known.mean.T @ known.mean / len(rows) + known.cov.mean(0)
+    root = np.linalg.cholesky(second)
+    if len(places) < FEWEST_POINTS:
+        return Texture(root)
+    left = x.r - np.einsum("vpir,vr->vpi", scaled_modes(how.factors, x.A), known.mean)
+    scale = np.sqrt(np.diagonal(remainder(how, x), axis1=-2, axis2=-1))
+    left, scale = (np.where(x.seen[..., None], y, 0.0) for y in (left, scale))
+    centre, partner, distance = _pairs(places)
+    found = float(np.square(left).sum() / np.maximum(np.square(scale).sum(), 1e-300))
+    together = (left[:, centre] * left[:, partner]).sum((0, 1, 3))
+    expected = (scale[:, centre] * scale[:, partner]).sum((0, 1, 3))
+    if not (expected > 0).all():
+        return Texture(root)
+    smooth, length = smoothness(distance, together / expected, found)
+    return Texture(root, smooth, length, max(found - smooth, 0.0))
+
+
+def remainder(how: Covariation, x: Visible) -> Floats:
+    """What points do beside the modes, and noise: A D A' + q nu^2 1, (..., M, n, n)."""
+    own = (x.A * how.factors.D[:, None, :]) @ x.A.swapaxes(-1, -2)
+    return own + (how.factors.q * x.noise)[..., None, None] * np.eye(x.A.shape[-1])
+
+
+def _pairs(places: Points) -> tuple[np.ndarray, np.ndarray, Floats]:
+    """Points (C, K), partners of theirs from the nearest to far ones, and distances, (C, K)."""
+    from scipy.spatial import KDTree
+
+    centres = np.random.default_rng(0).permutation(len(places))[:MOST_CENTRES]
+    ranks = np.unique(np.geomspace(1, len(places) // 2, RANKS).round().astype(int))
+    distance, partner = KDTree(places).query(places[centres], k=ranks + 1)
+    return np.broadcast_to(centres[:, None], partner.shape), partner, distance
+
+
+def smoothness(distance: Floats, together: Floats, most: float) -> tuple[float, float]:
+    """Variance and length, by least squares, of covariances (K,) of partners (C, K) apart."""
+    near, far = distance[:, 0].mean(), distance[:, -1].mean()
+    best, found = float(np.square(together).sum()), (0.0, 1.0)
+    for length in np.geomspace(near / 2, far, LENGTHS).tolist():
+        shape = np.exp(-np.square(distance / length) / 2).mean(0)
+        smooth = float(np.clip(shape @ together / max(shape @ shape, 1e-12), 0, most))
+        missed = float(np.square(together - smooth * shape).sum())
+        if missed < best:
+            best, found = missed, (smooth, length)
+    return found
