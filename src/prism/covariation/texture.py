@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism.covariation.factors import believe, scaled_modes
+from prism.covariation.factors import believe, explained
 from prism.covariation.learn import Covariation
 from prism.covariation.small import lower_root, parts, whole
 from prism.covariation.visible import Visible
@@ -22,6 +22,7 @@ MOST_VISITS, MOST_CENTRES, RANKS = 300, 300, 14
 FEWEST_POINTS = 20
 WAVES = 64  # of a drawn field, chosen anew whenever some people are drawn
 LENGTHS = 60  # tried
+NEAREST = 1e-3  # of the far ones, where points coincide
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def learn_texture(how: Covariation, r: Floats, Sigma: Floats, places: Points) ->
     root = np.linalg.cholesky(second)
     if len(places) < FEWEST_POINTS:
         return Texture(root)
-    left = x.r - np.einsum("vpir,vr->vpi", scaled_modes(how.factors, x.A), known.mean)
+    left = x.r - whole(explained(how.factors, x, known.mean), axes=1)
     scale = np.sqrt(np.diagonal(remainder(how, x), axis1=-2, axis2=-1))
     left, scale = (np.where(x.seen[..., None], y, 0.0) for y in (left, scale))
     centre, partner, distance = _pairs(places)
@@ -115,15 +116,17 @@ def _pairs(places: Points) -> tuple[np.ndarray, np.ndarray, Floats]:
 
     centres = np.random.default_rng(0).permutation(len(places))[:MOST_CENTRES]
     ranks = np.unique(np.geomspace(1, len(places) // 2, RANKS).round().astype(int))
-    distance, partner = KDTree(places).query(places[centres], k=ranks + 1)
-    return np.broadcast_to(centres[:, None], partner.shape), partner, distance
+    distance, order = KDTree(places).query(places[centres], k=int(ranks[-1]) + 1)
+    partner = np.asarray(order)[:, ranks]
+    return np.broadcast_to(centres[:, None], partner.shape), partner, distance[:, ranks]
 
 
 def smoothness(distance: Floats, together: Floats, most: float) -> tuple[float, float]:
     """Variance and length, by least squares, of covariances (K,) of partners (C, K) apart."""
-    near, far = distance[:, 0].mean(), distance[:, -1].mean()
+    far = float(distance[:, -1].mean())
+    near = max(float(distance[:, 0].mean()), NEAREST * far)
     best, found = float(np.square(together).sum()), (0.0, 1.0)
-    for length in np.geomspace(near / 2, far, LENGTHS).tolist():
+    for length in np.geomspace(near / 2, far, LENGTHS).tolist() if far > 0 else ():
         shape = np.exp(-np.square(distance / length) / 2).mean(0)
         smooth = float(np.clip(shape @ together / max(shape @ shape, 1e-12), 0, most))
         missed = float(np.square(together - smooth * shape).sum())

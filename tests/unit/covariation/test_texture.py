@@ -75,5 +75,7 @@ def test_gaps_and_few_points_are_no_trouble() -> None:
     assert 0.4 < found.smooth < 1.0
     few = learn_texture(without_modes(5), r[:, :5], SIGMA[None, :5].repeat(100, 0), PLACES[:5])
     assert (few.smooth, few.own) == (0.0, 1.0)
+    same = learn_texture(how, r, SIGMA[None].repeat(100, 0), np.zeros_like(PLACES))
+    assert same.smooth == 0.0
     unseen = learn_texture(how, np.full_like(r, np.nan), SIGMA[None].repeat(100, 0), PLACES)
     assert unseen.smooth == 0.0
