@@ -9,17 +9,30 @@ import numpy as np
 from prism.applications import Prediction
 from prism.cohort import Correspondence, Truth
 from prism.model import PRISM
-from prism.report.shapes import PLANE, View, draw_boxes, draw_shape, frame, scale_bar, views_of
+from prism.report.shapes import (
+    PLANE,
+    View,
+    draw_boxes,
+    draw_shape,
+    draw_values,
+    frame,
+    scale_bar,
+    views_of,
+)
 from prism.report.style import (
     INK,
     MODEL,
     MODEL_LIGHT,
     SOFT_INK,
+    STRANGE_COLOURS,
     TRUTH,
     age_text,
     bare_age,
+    labelled,
     legend_above,
     new_figure,
+    plain,
+    real_unit,
     styled,
 )
 from prism.typing import Floats, Points
@@ -49,8 +62,10 @@ def prediction_overlay(
     """Draw up to three forecasts with 90% intervals over what was observed later.
 
     The lower row is a close-up of the place where the forecast is farthest from the average; in
-    space, the second view.
+    space, the second view. Surfaces in space are coloured by that distance.
     """
+    if is_surface(model):
+        return _surfaces(model, cohort, prediction)
     rows, views = longest_forecasts(prediction), views_of(model.dimension)
     figure = new_figure(5.6)
     panels = figure.subplots(2, len(rows), squeeze=False, height_ratios=[1.25, 1])
@@ -66,6 +81,49 @@ def prediction_overlay(
     scale_bar(panels[0, 0], model.length_unit)
     legend_above(figure, panels[0, 0], columns=6)
     return figure
+
+
+def is_surface(model: PRISM) -> bool:
+    """True where shapes are triangles in space, which points over each other would not show."""
+    return model.cells is not None and model.cells.shape[1] == 3 == model.dimension
+
+
+def _surfaces(model: PRISM, cohort: Correspondence, prediction: Prediction) -> Figure:
+    from matplotlib.colors import Normalize
+
+    rows, views = longest_forecasts(prediction), views_of(model.dimension)
+    averages = [_average(model, prediction, row) for row in rows]
+    gaps = [
+        np.linalg.norm(prediction.points[row] - average, axis=1)
+        for row, average in zip(rows, averages, strict=True)
+    ]
+    colours = STRANGE_COLOURS, Normalize(0.0, float(np.nanmax(gaps)) or 1.0)
+    figure = new_figure(5.6)
+    panels = figure.subplots(2, len(rows), squeeze=False)
+    for k, row in enumerate(rows):
+        for axes, view in zip(panels[:, k], views, strict=True):
+            shape = prediction.points[row]
+            drawn = draw_values(axes, shape, model.cells, gaps[k], colours, view)
+            frame(axes, [prediction.points[rows]], view)
+        ages = f"{bare_age(model, prediction.t0[row])} → {age_text(model, prediction.t1[row])}"
+        title = f"subject {k + 1}, age {ages}"
+        later = int(prediction.row1[row])
+        if later >= 0:
+            found = cohort.points[later]
+            off, plainly = (_rms(x - found) for x in (prediction.points[row], averages[k]))
+            unit = real_unit(model.length_unit)
+            title += f"\noff by {off:.2g} {plain(unit)}; average {plainly:.2g}"
+        panels[0, k].set_title(title, loc="center")
+    scale_bar(panels[0, 0], model.length_unit)
+    bar = figure.colorbar(drawn, ax=panels, shrink=0.8, aspect=26)
+    bar.set_label(labelled("from the average of that age", model.length_unit), color=INK)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    return figure
+
+
+def _rms(apart: Points) -> float:
+    """Root mean square distance of points."""
+    return float(np.sqrt(np.nanmean(np.square(apart).sum(-1))))
 
 
 def draw_forecast(

@@ -10,6 +10,7 @@ from prism.cohort import Correspondence, Truth
 from prism.model import PRISM
 from prism.report import figures
 from prism.report.bands import age_grid
+from prism.report.forecasts import is_surface
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,23 +142,45 @@ def _visit_plates(found: Findings) -> list[Plate | None]:
 def _forecast_plate(found: Findings) -> Plate | None:
     if found.prediction is None:
         return None
-    later = (found.prediction.row1 >= 0).any()
+    return Plate(
+        "prediction_overlay",
+        "Forecasts from the first visit",
+        _surface_words(found.prediction)
+        if is_surface(found.model)
+        else _outline_words(found.prediction, found.model.dimension),
+        figures.prediction_overlay(found.model, found.cohort, found.prediction, found.truth),
+    )
+
+
+def _surface_words(prediction: Prediction) -> str:
+    later = (prediction.row1 >= 0).any()
+    compared = (
+        " Above each stands how far it was off what was observed later, and how far the "
+        "population's average was (root mean square)."
+        if later
+        else " No later visit was there to compare with."
+    )
+    return (
+        "Each shape is forecast from the first visit alone, in two views; colour shows how far "
+        "it lies from what the population average would have said." + compared + " The subjects "
+        "are those with the longest forecasts."
+    )
+
+
+def _outline_words(prediction: Prediction, dimension: int) -> str:
     compared = (
         "the blue dots are what was observed later"
-        if later
+        if (prediction.row1 >= 0).any()
         else "no later visit was there to compare with"
     )
     row = (
         "The lower row enlarges the framed place, where the forecast departs most from the average"
-        if found.model.dimension == 2
+        if dimension == 2
         else "The two rows are two views"
     )
-    return Plate(
-        "prediction_overlay",
-        "Forecasts from the first visit",
+    return (
         "The red shape is forecast from the first visit (grey) alone, the light band holds each "
         f"coordinate with 90% probability, and {compared}; the black one is what the "
         f"population average would have said. {row}; the subjects are those with the "
-        "longest forecasts.",
-        figures.prediction_overlay(found.model, found.cohort, found.prediction, found.truth),
+        "longest forecasts."
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prism.applications import predict_shape
 from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -18,6 +19,7 @@ from prism.population import PopulationConfig
 from prism.registration import Quality
 from prism.report import write_report
 from prism.report.bands import places_of
+from prism.report.forecasts import longest_forecasts, prediction_overlay
 from prism.report.shapes import edges_of, paths_of
 from prism.report.style import labelled
 from prism.report.write import MOST_EVALUATED, whole_subjects
@@ -204,8 +206,19 @@ def test_triangles_and_a_single_visit_a_subject(
     cohort = bean(cells=True)
     model = replace(in_space[0], cells=cohort.cells)
     page = write_report(model, cohort[::2], None, tmp_path / "out")
-    assert "no later visit was there to compare with" in page.read_text(encoding="utf-8")
+    assert "No later visit was there to compare with" in page.read_text(encoding="utf-8")
     assert {file.name for file in (page.parent / "figures").iterdir()} == FIGURES
+
+
+def test_forecast_surfaces_tell_how_far_off_they_were(in_space: Case) -> None:
+    cohort = bean(cells=True)
+    model = replace(in_space[0], cells=cohort.cells)
+    ahead = predict_shape(model, cohort)
+    row = longest_forecasts(ahead)[0]
+    off = ahead.points[row] - cohort.points[ahead.row1[row]]
+    figure = prediction_overlay(model, cohort, ahead)
+    title = figure.axes[0].get_title(loc="center")
+    assert f"off by {np.sqrt(np.square(off).sum(-1).mean()):.2g} mm" in title
 
 
 def test_import_needs_no_drawing_library() -> None:
