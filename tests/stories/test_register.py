@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from prism.cli.register import _warn_of_hours
 from prism.cohort import Cohort, write_shape
 from prism.errors import CohortError
-from prism.registration import read_quality
+from prism.registration import preset, read_quality
+from prism.training import Runtime
 from tests.problems.ellipses import axes, ellipse
 from tests.stories.steps import arrays, assert_told, done, prism, read_json
 
@@ -197,6 +199,16 @@ def test_a_simulated_cohort_goes_the_whole_way(tmp_path: Path, kind: str, ending
         found = Cohort.read(tmp_path / "done").correspondence
         assert found is not None
         assert len(found) == len(cohort.visits)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimension", "told"), [("default", 3, True), ("fast", 3, False), ("default", 2, False)]
+)
+def test_hours_are_told_of_before_they_pass(
+    name: str, dimension: int, told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _warn_of_hours(preset(name, dimension), dimension, Runtime("cpu"))
+    assert ("--preset fast" in capsys.readouterr().out) == told
 
 
 def test_shapes_with_gaps_are_not_written_as_files(tmp_path: Path) -> None:
