@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,13 +13,19 @@ SRC = Path(__file__).parents[2] / "src"
 
 
 def best_of_three(*words: str) -> float:
+    """Seconds at work, which others on the machine do not stretch as they do the clock's."""
     env = {**os.environ, "PYTHONPATH": str(SRC)}
     seconds = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = _children_worked()
         subprocess.run([sys.executable, *words], check=True, capture_output=True, env=env)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(_children_worked() - started)
     return min(seconds)
+
+
+def _children_worked() -> float:
+    spent = os.times()
+    return spent.children_user + spent.children_system
 
 
 @pytest.mark.parametrize(
