@@ -127,7 +127,6 @@ _FAST = replace(
     learning_rate=7e-4,
     visits=100,
     least_steps=1500,
-    onto_steps=100,
 )
 _PAPER = replace(_HYPER, omega=2.5, visits=_DEFAULT.visits, weight_stiffness=5.0, **_PAPER_WEIGHTS)
 _CONTOUR = replace(
