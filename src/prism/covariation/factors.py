@@ -87,13 +87,17 @@ class Beliefs:
     weighed: Weighed
 
 
+def beside_modes(factors: Factors, x: Visible, more: float = 0.0) -> Floats:
+    """What points do by themselves: A D A' + (q nu^2 + more) 1, (n, n, ..., M)."""
+    Q = product(x.A_parts * _spread(factors.D.T, x), x.A_parts.swapaxes(0, 1))
+    for i in range(len(Q)):
+        Q[i, i] += factors.q * x.noise + more
+    return Q
+
+
 def _precision(factors: Factors, x: Visible) -> tuple[Floats, Floats]:
     """Q^-1 (n, n, ..., M) and log det Q (..., M)."""
-    Q = product(x.A_parts * _spread(factors.D.T, x), x.A_parts.swapaxes(0, 1))
-    own = factors.q * x.noise + x.tolerance**2
-    for i in range(len(Q)):
-        Q[i, i] += own
-    return inverse_positive(Q)
+    return inverse_positive(beside_modes(factors, x, x.tolerance**2))
 
 
 def _spread(per_point: Floats, x: Visible) -> Floats:
@@ -157,8 +161,7 @@ def improve(factors: Factors, x: Visible, beliefs: Beliefs) -> Factors:
 def _better_modes(factors: Factors, x: Visible, b: Beliefs) -> Floats:
     """Weighted regression of the residuals on the amplitudes, point by point, (R, M, n)."""
     R, M, n = factors.W.shape
-    second = b.cov + b.mean[:, :, None] * b.mean[:, None, :]
-    left = np.tensordot(b.weighed.G, second, ((2,), (0,)))  # (n, n, M, R, R)
+    left = np.tensordot(b.weighed.G, _second_moments(b), ((2,), (0,)))  # (n, n, M, R, R)
     left = left.transpose(2, 0, 3, 1, 4).reshape(M, n * R, n * R) + MODE_PRIOR * np.eye(n * R)
     right = np.tensordot(b.weighed.h, b.mean, ((1,), (0,)))  # (n, M, R)
     right = right.transpose(1, 0, 2).reshape(M, n * R, 1)
@@ -209,10 +212,26 @@ def leading_components(rows: Floats, count: int) -> Floats:
 
 
 def run_em(factors: Factors, x: Visible, steps: int) -> Factors:
-    """Alternate beliefs and improvement."""
+    """Alternate beliefs, improvement and scale."""
     for _ in range(steps):
-        factors = improve(factors, x, believe(factors, x))
+        beliefs = believe(factors, x)
+        factors = _to_unit_amplitudes(improve(factors, x, beliefs), beliefs)
     return factors
+
+
+def _to_unit_amplitudes(factors: Factors, beliefs: Beliefs) -> Factors:
+    """Modes as large as people go along them, so that amplitudes are N(0, 1) as they should be.
+
+    The expansion of parameters that speeds EM: where thousands of points tell an amplitude, plain
+    rounds hold it fast and hardly move the scale of its mode.
+    """
+    root = np.linalg.cholesky(_second_moments(beliefs).mean(0))
+    return replace(factors, W=np.tensordot(root.T, factors.W, 1))
+
+
+def _second_moments(b: Beliefs) -> Floats:
+    """E[a a'] of every visit, (N, R, R)."""
+    return b.cov + b.mean[:, :, None] * b.mean[:, None, :]
 
 
 def extend(factors: Factors, beliefs: Beliefs, x: Visible, steps: int = 5) -> Factors:

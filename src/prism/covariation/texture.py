@@ -1,9 +1,8 @@
-"""How people are drawn: as far along the modes as people go, and as smooth beside them.
+"""How smooth drawn people are beside the modes.
 
 Dating, forecasting and judging take what a point does beside the modes for its own affair or for
 noise. Where that is smooth over the shape, people drawn so would have a surface that nobody has:
-longer outlines, larger areas. Nor do they ask how far people go along the modes, which many points
-tell; rounds of EM, tight about those amplitudes, hardly move their scale.
+longer outlines, larger areas.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism.covariation.factors import believe, explained
+from prism.covariation.factors import believe, beside_modes, explained
 from prism.covariation.learn import Covariation
-from prism.covariation.small import lower_root, parts, whole
-from prism.covariation.visible import Visible
+from prism.covariation.small import lower_root, whole
 from prism.typing import Floats, Points
 
 MOST_VISITS, MOST_CENTRES, RANKS = 300, 300, 14
@@ -27,27 +25,20 @@ NEAREST = 1e-3  # of the far ones, where points coincide
 
 @dataclass(frozen=True)
 class Texture:
-    """How people are drawn.
+    """How what is left beside the modes hangs together.
 
     Remainders of points a distance d > 0 apart covary by smooth exp(-d^2 / 2 length^2), and the
     variance of one is smooth + own, all in units of the covariation's own remainder and noise.
 
     Attributes:
-        amplitudes: (R, R) root of the second moments of people's amplitudes.
         smooth: Variance of what neighbours share.
         length: Over which they share it, in the length unit.
         own: Variance of what each point has by itself, noise included.
     """
 
-    amplitudes: Floats
     smooth: float = 0.0
     length: float = 1.0
     own: float = 1.0
-
-    @classmethod
-    def plain(cls, rank: int) -> Texture:
-        """People as the covariation alone would have them."""
-        return cls(np.eye(rank))
 
     def draw(
         self, how: Covariation, Sigma: Floats, places: Points, count: int, seed: int
@@ -58,9 +49,9 @@ class Texture:
         """
         rng = np.random.default_rng(seed)
         x = how.visible(np.zeros(Sigma.shape[:-1]), Sigma)
-        a = rng.standard_normal((count, how.factors.rank)) @ self.amplitudes.T
+        a = rng.standard_normal((count, how.factors.rank))
         shared = (x.A @ np.tensordot(a, how.factors.W, axes=1)[..., None])[..., 0]
-        root = whole(lower_root(parts(remainder(how, x))))
+        root = whole(lower_root(beside_modes(how.factors, x)))
         return shared + (root @ self._fields(rng, places, count)[..., None])[..., 0]
 
     def _fields(self, rng: np.random.Generator, places: Points, count: int) -> Floats:
@@ -76,7 +67,7 @@ class Texture:
 
 
 def learn_texture(how: Covariation, r: Floats, Sigma: Floats, places: Points) -> Texture:
-    """[Eq. texture] Second moments of the amplitudes; correlation of remainders over distance.
+    """[Eq. texture] Covariance of what is left beside the modes, over distance.
 
     Args:
         how: Modes and remainder of the cohort.
@@ -84,30 +75,22 @@ def learn_texture(how: Covariation, r: Floats, Sigma: Floats, places: Points) ->
         Sigma: (N, M, n, n) the field's covariance at them.
         places: (M, n) the template.
     """
+    if len(places) < FEWEST_POINTS:
+        return Texture()
     rows = np.linspace(0, len(r) - 1, min(len(r), MOST_VISITS)).round().astype(int)
     x = how.visible(r[rows], Sigma[rows])
     known = believe(how.factors, x)
-    second = known.mean.T @ known.mean / len(rows) + known.cov.mean(0)
-    root = np.linalg.cholesky(second)
-    if len(places) < FEWEST_POINTS:
-        return Texture(root)
     left = x.r - whole(explained(how.factors, x, known.mean), axes=1)
-    scale = np.sqrt(np.diagonal(remainder(how, x), axis1=-2, axis2=-1))
+    scale = np.sqrt(np.diagonal(whole(beside_modes(how.factors, x)), axis1=-2, axis2=-1))
     left, scale = (np.where(x.seen[..., None], y, 0.0) for y in (left, scale))
     centre, partner, distance = _pairs(places)
     found = float(np.square(left).sum() / np.maximum(np.square(scale).sum(), 1e-300))
     together = (left[:, centre] * left[:, partner]).sum((0, 1, 3))
     expected = (scale[:, centre] * scale[:, partner]).sum((0, 1, 3))
     if not (expected > 0).all():
-        return Texture(root)
+        return Texture()
     smooth, length = smoothness(distance, together / expected, found)
-    return Texture(root, smooth, length, max(found - smooth, 0.0))
-
-
-def remainder(how: Covariation, x: Visible) -> Floats:
-    """What points do beside the modes, and noise: A D A' + q nu^2 1, (..., M, n, n)."""
-    own = (x.A * how.factors.D[:, None, :]) @ x.A.swapaxes(-1, -2)
-    return own + (how.factors.q * x.noise)[..., None, None] * np.eye(x.A.shape[-1])
+    return Texture(smooth, length, max(found - smooth, 0.0))
 
 
 def _pairs(places: Points) -> tuple[np.ndarray, np.ndarray, Floats]:

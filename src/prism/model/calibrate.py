@@ -242,11 +242,14 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
 
 
 def scatter_of(t: Floats, tau: Floats) -> float:
-    """Rms of tau - t in calendar time: over the pace of tau, the slope of a cubic of tau on t."""
+    """Mean |tau - t| in calendar time: over the pace of tau, the slope of a cubic of tau on t.
+
+    Not its square: of a few subjects one far from its age would decide alone.
+    """
     degree = min(3, len(t) // VISITS_A_DEGREE, len(np.unique(t)) - 1)
     course = np.polynomial.Polynomial.fit(t, tau, degree) if degree > 0 else None
     pace = np.ones_like(t) if course is None else np.maximum(course.deriv()(t), SLOWEST)
-    return float(np.sqrt(np.mean(np.square((tau - t) / pace))))
+    return float(np.abs((tau - t) / pace).mean())
 
 
 def _scale(u: Floats) -> float:

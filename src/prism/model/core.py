@@ -63,7 +63,7 @@ class Calibration:
         spread_scale: Found over claimed spread of tau - t.
         coverage: Nominal level -> share of unseen displacements inside the interval.
         coverage_forecast: The same of forecasts.
-        texture: How people are drawn.
+        texture: How smooth drawn people are.
         judges: Covariations, each learned without the subjects it judges.
     """
 
@@ -86,7 +86,7 @@ class Calibration:
     spread_scale: float = 1.0
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
-    texture: Texture = field(default_factory=lambda: Texture.plain(0))
+    texture: Texture = field(default_factory=Texture)
     judges: tuple[Covariation, ...] = ()
 
     @classmethod

@@ -26,14 +26,13 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 5
+FORMAT = 6
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
     "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
     "clock", "clock_people",
 )  # fmt: skip
-_TEXTURE = ("smooth", "length", "own")
 _NUMBERS = ("forecast_pairs", "modes", "spread_scale", "coverage", "coverage_forecast")
 
 
@@ -70,7 +69,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "encoder": asdict(model.encoder.config),
         "encoder_scales": asdict(model.encoder.scales),
         "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
-        "texture": {k: getattr(model.calibration.texture, k) for k in _TEXTURE},
+        "texture": asdict(model.calibration.texture),
         "covariation": _how_numbers(model.covariation),
         "judges": [_how_numbers(how) for how in model.calibration.judges],
         "regions": {name: points.tolist() for name, points in model.regions.items()},
@@ -80,7 +79,6 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
-    arrays["amplitudes"] = model.calibration.texture.amplitudes
     arrays |= _how_arrays(model.covariation, "")
     for k, how in enumerate(model.calibration.judges):
         arrays |= _how_arrays(how, f"judge{k}_")
@@ -122,7 +120,7 @@ def load_model(path: Path) -> PRISM:
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
             **{name: settings["calibration"][name] for name in _NUMBERS},
-            texture=Texture(arrays["amplitudes"], **settings["texture"]),
+            texture=_build(Texture, settings["texture"]),
             judges=tuple(
                 _covariation(arrays, numbers, f"judge{k}_")
                 for k, numbers in enumerate(settings["judges"])
@@ -198,8 +196,6 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "clock": (CLOCK_SIZE, CLOCK_SIZE),
     }
     found = {name: getattr(known, name).shape for name in expected}
-    expected["amplitudes"] = (model.covariation.factors.rank,) * 2
-    found["amplitudes"] = known.texture.amplitudes.shape
     for k, how in enumerate((model.covariation, *known.judges)):
         prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
         own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}

@@ -108,6 +108,19 @@ def test_a_planted_model_is_found_again(n: int) -> None:
     assert np.linalg.svd(bases[0].T @ bases[1])[1].min() > 0.99  # the same plane of modes
 
 
+@pytest.mark.parametrize("wrong", [0.3, 1.0, 3.0])
+def test_modes_find_their_scale_however_well_amplitudes_are_known(wrong: float) -> None:
+    """Plain rounds, tight about amplitudes that hundreds of points tell, leave it as it was."""
+    how, Sigma = planted(points=300), covariances(300)
+    x = seen_by(how, Sigma, 400)
+    W = how.factors.W
+    found = run_em(replace(how.factors, W=wrong * W), x, 5)
+    np.testing.assert_allclose(np.square(found.W).sum(), np.square(W).sum(), rtol=0.15)
+    known = believe(found, x)
+    second = known.cov.mean(0) + known.mean.T @ known.mean / len(x)
+    np.testing.assert_allclose(second, np.eye(2), atol=0.02)
+
+
 def test_new_modes_are_what_the_old_ones_leave_over() -> None:
     how, Sigma = planted(points=10, rank=1), covariances(10)
     x = seen_by(how, Sigma, 2000)

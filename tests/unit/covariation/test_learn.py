@@ -57,7 +57,7 @@ def test_a_learned_covariation_draws_people_like_those_it_saw() -> None:
     found, recipe = fit_covariation(**data, mu_t=mu_t, t=t, tolerance=0.1)
     assert recipe.rank == found.factors.rank == 2
     np.testing.assert_array_equal(found.persistence.share, [*found.tempo, 0, 0])
-    drawn = Texture.plain(2).draw(found, covariances(6), np.eye(6)[:, :2], 4000, seed=1)
+    drawn = Texture().draw(found, covariances(6), np.eye(6)[:, :2], 4000, seed=1)
     true = dense(how, covariances(6)[None], np.zeros(1)).measured
     r = drawn.reshape(4000, -1)
     assert np.linalg.norm(np.cov(r.T) - true) < 0.15 * np.linalg.norm(true)
