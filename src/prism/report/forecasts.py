@@ -76,11 +76,15 @@ def prediction_overlay(
             frame(axes, [prediction.lower[rows], prediction.upper[rows]], view)
         if model.dimension == 2:
             _close_up(upper, lower, *_window(model, prediction, row))
-        ages = f"{bare_age(model, prediction.t0[row])} → {age_text(model, prediction.t1[row])}"
-        upper.set_title(f"subject {k + 1}, age {ages}", loc="center")
+        upper.set_title(_title(model, prediction, k, row), loc="center")
     scale_bar(panels[0, 0], model.length_unit)
     legend_above(figure, panels[0, 0], columns=6)
     return figure
+
+
+def _title(model: PRISM, prediction: Prediction, k: int, row: int) -> str:
+    ages = f"{bare_age(model, prediction.t0[row])} → {age_text(model, prediction.t1[row])}"
+    return f"subject {k + 1}, age {ages}"
 
 
 def is_surface(model: PRISM) -> bool:
@@ -105,8 +109,7 @@ def _surfaces(model: PRISM, cohort: Correspondence, prediction: Prediction) -> F
             shape = prediction.points[row]
             drawn = draw_values(axes, shape, model.cells, gaps[k], colours, view)
             frame(axes, [prediction.points[rows]], view)
-        ages = f"{bare_age(model, prediction.t0[row])} → {age_text(model, prediction.t1[row])}"
-        title = f"subject {k + 1}, age {ages}"
+        title = _title(model, prediction, k, row)
         later = int(prediction.row1[row])
         if later >= 0:
             found = cohort.points[later]
