@@ -36,7 +36,7 @@ MOST_REFERENCE, MOST_DATED = 1000, 500  # visits whose scores are kept; to choos
 FOLDS = 3
 MODE_SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)
 MODES_EARN = 0.1  # least gain in scatter for which the modes are believed
-VISITS_A_DEGREE, SLOWEST = 10, 0.1  # of the curve that tells an estimate's pace; its least slope
+SLOWEST = 0.1  # pace of an estimate that is counted
 FEWEST_PAIRS = 20
 POINT_REFERENCE = 20_000
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
@@ -242,14 +242,12 @@ def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
 
 
 def scatter_of(t: Floats, tau: Floats) -> float:
-    """Mean |tau - t| in calendar time: over the pace of tau, the slope of a cubic of tau on t.
+    """Mean |tau - t| in calendar time: over the pace of tau, its slope on t.
 
     Not its square: of a few subjects one far from its age would decide alone.
     """
-    degree = min(3, len(t) // VISITS_A_DEGREE, len(np.unique(t)) - 1)
-    course = np.polynomial.Polynomial.fit(t, tau, degree) if degree > 0 else None
-    pace = np.ones_like(t) if course is None else np.maximum(course.deriv()(t), SLOWEST)
-    return float(np.abs((tau - t) / pace).mean())
+    pace = float(np.polyfit(t, tau, 1)[0]) if len(np.unique(t)) > 1 else 1.0
+    return float(np.abs(tau - t).mean()) / max(pace, SLOWEST)
 
 
 def _scale(u: Floats) -> float:

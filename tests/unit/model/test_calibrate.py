@@ -62,11 +62,11 @@ def test_an_estimate_gains_nothing_by_being_late_at_the_last_ages() -> None:
     """Whoever lies beyond the last ages is likelier early for his age: lateness scatters less."""
     rng = np.random.default_rng(0)
     t = rng.uniform(0, 1, 400)
-    tau = t + 0.07 * rng.normal(size=400)
+    tau = t + 0.15 * rng.normal(size=400)
     late = np.where(tau > 0.8, 0.8 + 0.6 * (tau - 0.8), tau)
-    assert np.std(late - t) < 0.98 * np.std(tau - t)
-    assert scatter_of(t, late) > 1.1 * scatter_of(t, tau)
-    np.testing.assert_allclose(scatter_of(t, tau), np.abs(tau - t).mean(), rtol=0.03)
+    assert np.abs(late - t).mean() < 0.97 * np.abs(tau - t).mean()
+    assert scatter_of(t, late) > 1.01 * scatter_of(t, tau)
+    assert scatter_of(t, tau) == pytest.approx(np.abs(tau - t).mean(), rel=0.05)
 
 
 def test_one_stray_subject_does_not_decide_how_all_are_dated() -> None:
@@ -78,9 +78,9 @@ def test_one_stray_subject_does_not_decide_how_all_are_dated() -> None:
     assert scatter_of(t, good) < 0.8 * scatter_of(t, poor)
 
 
-def test_scatter_of_few_visits_or_of_one_age_is_the_plain_one() -> None:
-    for t in (np.arange(5.0), np.full(30, 2.0)):
-        assert scatter_of(t, t + 1) == 1.0
+def test_scatter_of_one_age_is_the_plain_one() -> None:
+    for t in (np.arange(5.0), np.full(30, 2.0), np.ones(1)):
+        assert scatter_of(t, t + 1) == pytest.approx(1.0)
 
 
 def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:
