@@ -109,7 +109,7 @@ def choose_recipe(r: Floats, Sigma: Floats, subject: Strings, tolerance: float) 
     """Noise share, then rank, of greatest evidence on held-out thirds of the subjects."""
     fold = np.unique(subject, return_inverse=True)[1] % FOLDS
     points = np.arange(0, r.shape[1], -(-r.shape[1] // (MOST_POINTS // 2)))
-    keep = _evenly(len(r), CHOOSING_VALUES // (len(points) * r.shape[2]))
+    keep = evenly(len(r), CHOOSING_VALUES // (len(points) * r.shape[2]))
     r, Sigma, fold = r[keep][:, points], Sigma[keep][:, points], fold[keep]
     turns = range(FOLDS) if r.size < CHOOSING_VALUES // 3 else range(1)
     tried = []
@@ -161,7 +161,8 @@ class _Race:
         return race.rank
 
 
-def _evenly(count: int, most: int) -> np.ndarray:
+def evenly(count: int, most: int) -> np.ndarray:
+    """At most so many of `count` rows (30 at least), from the first to the last."""
     return np.linspace(0, count - 1, min(count, max(most, 30))).round().astype(int)
 
 
@@ -176,7 +177,7 @@ def _grown(x: Visible, rank: int) -> Factors:
     All at once they share what one could carry: forecasts of Starman without noise were four
     times as wrong, and no number of further rounds parted them.
     """
-    some = x[_evenly(len(x), LEARNING_VALUES // (x.r.shape[1] * x.r.shape[2]))]
+    some = x[evenly(len(x), LEARNING_VALUES // (x.r.shape[1] * x.r.shape[2]))]
     factors = run_em(Factors.none(*x.r.shape[1:]), some, STEPS)
     for step in [k for k in RANKS if k <= rank]:
         factors = run_em(widen(factors, some, step), some, STEPS)

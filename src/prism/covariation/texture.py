@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.covariation.factors import believe, beside_modes, explained
-from prism.covariation.learn import Covariation
+from prism.covariation.learn import Covariation, evenly
 from prism.covariation.small import lower_root, whole
 from prism.typing import Floats, Points
 
@@ -77,7 +77,7 @@ def learn_texture(how: Covariation, r: Floats, Sigma: Floats, places: Points) ->
     """
     if len(places) < FEWEST_POINTS:
         return Texture()
-    rows = np.linspace(0, len(r) - 1, min(len(r), MOST_VISITS)).round().astype(int)
+    rows = evenly(len(r), MOST_VISITS)
     x = how.visible(r[rows], Sigma[rows])
     known = believe(how.factors, x)
     left = x.r - whole(explained(how.factors, x, known.mean), axes=1)
