@@ -34,6 +34,20 @@ class AgePosterior:
     uncertain: np.ndarray
 
 
+def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
+    """What shapes say of ages that are unknown or uncertain; the others stay as they are.
+
+    A shape is dated anew: what shows developmental time well, because people differ in it, may
+    show the calendar badly.
+    """
+    tau = np.full(len(cohort), np.nan)
+    asked = _uncertain(cohort.visits)
+    if asked.any():
+        d = model.displacements(cohort)[asked]
+        tau[asked] = date(model.covariation, model.table, d, model.calibration.age_modes).tau
+    return age_posterior(model, tau, cohort.visits)
+
+
 def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
     """[Eq. age-posterior] p(t | shape) ~ p(t) N(tau; t, s(t)^2), on a grid of ages.
 
@@ -42,24 +56,27 @@ def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
 
     Args:
         model: A trained model.
-        tau: (N,) intrinsic times of the whole shapes.
+        tau: (N,) times at which the whole shapes are dated; NaN where nothing is asked.
         visits: Their ages, NaN where unknown; errors in the column `t_error`.
     """
-    error = age_errors(visits)
-    uncertain = np.isnan(visits.t) | (error > 0)
+    error, uncertain = age_errors(visits), _uncertain(visits)
     mean, se = visits.t.copy(), np.zeros(len(visits.t))
     lower, upper = visits.t.copy(), visits.t.copy()
     if uncertain.any():
         first, last = model.ages
         ages = np.linspace(first, last, STEPS)
         known = model.calibration
-        spread = known.spread_scale * clock_spread(model, model.covariation, ages, known.modes)
+        spread = known.age_scale * clock_spread(model, model.covariation, ages, known.age_modes)
         for row in np.flatnonzero(uncertain & ~np.isnan(tau)):
             grid, weight = _weights(ages, spread, tau[row], visits.t[row], error[row])
             mean[row] = weight @ grid
             se[row] = np.sqrt(weight @ (grid - mean[row]) ** 2)
             lower[row], upper[row] = np.interp([0.05, 0.95], np.cumsum(weight), grid)
     return AgePosterior(mean, se, lower, upper, uncertain)
+
+
+def _uncertain(visits: Visits) -> np.ndarray:
+    return np.isnan(visits.t) | (age_errors(visits) > 0)
 
 
 def _weights(ages: Times, spread: Times, tau: float, t: float, error: float) -> tuple[Times, Times]:
@@ -96,11 +113,6 @@ def age_errors(visits: Visits) -> Times:
 
 def with_ages(model: PRISM, cohort: Correspondence) -> tuple[Correspondence, np.ndarray]:
     """The cohort with the posterior mean age where the age is unknown or uncertain, and where."""
-    if not (np.isnan(cohort.visits.t) | (age_errors(cohort.visits) > 0)).any():
-        return cohort, np.zeros(len(cohort), dtype=bool)
-    found = date(
-        model.covariation, model.table, model.displacements(cohort), model.calibration.modes
-    )
-    age = age_posterior(model, found.tau, cohort.visits)
+    age = age_of(model, cohort)
     visits = replace(cohort.visits, t=np.where(age.uncertain, age.mean, cohort.visits.t))
     return replace(cohort, visits=visits), age.uncertain

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism.applications.ages import AgePosterior, age_posterior
+from prism.applications.ages import AgePosterior, age_of
 from prism.cohort import Correspondence, Visits
 from prism.fisher import spread_of
 from prism.intrinsic import fisher_mean, mle_time, plain_mean
@@ -59,11 +59,11 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
     A column `t_error` of the visits holds the standard error of an uncertain age.
     """
     d, t = model.displacements(cohort), cohort.visits.t
-    whole = date(model.covariation, model.table, d, model.calibration.modes)
+    how = model.covariation
+    whole = date(how, model.table, d, model.calibration.modes * how.traits)
     spread = whole.spread * model.calibration.spread_scale
     points = mle_time(model.table, d)
     encoded = model.encoder(model.template, d)
-    age = age_posterior(model, whole.tau, cohort.visits)
     pooled, pooled_se = _pooled_points(model, cohort, np.where(np.isnan(t), whole.tau, t))
     return TimeMap(
         visits=cohort.visits,
@@ -77,7 +77,7 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
         point_se=pooled_se,
         point_tau_mle=_where_readable(model, points.tau, np.asarray(spread_of(points.info)))[0],
         point_tau_encoder=encoded,
-        age=age,
+        age=age_of(model, cohort),
         extrapolated=model.outside_ages(whole.tau),
     )
 
@@ -122,5 +122,5 @@ def _time_error(seen: Residuals, cov: Floats, info: Floats) -> Floats:
 
 def tempo_spread(model: PRISM, t: Times) -> Times:
     """How far tau and t differ among people of ages t: standard deviation, (N,)."""
-    known = model.calibration
-    return known.spread_scale * clock_spread(model, model.covariation, t, known.modes)
+    known, how = model.calibration, model.covariation
+    return known.spread_scale * clock_spread(model, how, t, known.modes * how.traits)

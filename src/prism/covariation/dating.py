@@ -45,9 +45,9 @@ class GlobalTimes:
 
 def date_shapes(
     how: Covariation, d: Shapes, read: Reading, start: Times, span: tuple[float, float],
-    modes: float,
+    modes: float | Floats,
 ) -> GlobalTimes:  # fmt: skip
-    """[Eq. pooled-tau] Solve mu_t' C^-1 (d - mu) = 0 with C = Q + modes A W W' A'.
+    """[Eq. pooled-tau] Solve mu_t' C^-1 (d - mu) = 0 with C = Q + A W diag(modes) W' A'.
 
     Args:
         how: What was learned.
@@ -55,8 +55,8 @@ def date_shapes(
         read: The population at the template.
         start: (N,) first guess; NaN stays unknown.
         span: Times searched.
-        modes: Share of the modes' variance that counts against a point, 0 to 1: at 0 points are
-            independent given tau, at 1 they co-vary as people do.
+        modes: Share of the modes' variance that counts against a point, of all or of each (R,),
+            0 to 1: at 0 points are independent given tau, at 1 they co-vary as people do.
     """
     tau = start.copy()
     known = ~np.isnan(start)
@@ -72,7 +72,7 @@ def date_shapes(
 
 
 def _score(
-    how: Covariation, d: Shapes, read: Reading, tau: Times, modes: float
+    how: Covariation, d: Shapes, read: Reading, tau: Times, modes: float | Floats
 ) -> tuple[Times, Times, Times, Shapes]:
     """Scoring step, standard error, spread and weights (N, M, n) of the residuals, at tau."""
     mu, Sigma, mu_t = read(tau)
@@ -82,16 +82,16 @@ def _score(
     w = (Qi @ pace[..., None])[..., 0]  # Q^-1 mu_t
     AW = scaled_modes(how.factors, x.A)
     cross = (w[..., None] * AW).sum((1, 2))  # W'A'Q^-1 mu_t
-    if modes > 0:
+    if np.any(modes):
         AW = np.sqrt(modes) * AW
         inner = np.einsum("vpir,vpis->vrs", AW, Qi @ AW, optimize=True) + np.eye(AW.shape[-1])
-        back = np.linalg.solve(inner, np.sqrt(modes) * cross[..., None])
+        back = np.linalg.solve(inner, (np.sqrt(modes) * cross)[..., None])
         w = w - (Qi @ (AW @ back[:, None]))[..., 0]  # C^-1 mu_t
         cross = (w[..., None] * scaled_modes(how.factors, x.A)).sum((1, 2))
     info = np.maximum((w * pace).sum((1, 2)), 1e-300)
     weight = w / info[:, None, None]
     shared = np.square(cross / info[:, None])
-    own = np.maximum(1 / info - modes * shared.sum(-1), 0.0)  # 1 / info = w'Cw of all together
-    strange = (shared * np.square(1 - how.tempo)).sum(-1)
+    own = np.maximum(1 / info - (modes * shared).sum(-1), 0.0)  # 1 / info = w'Cw of all together
+    strange = (shared * np.square(how.traits)).sum(-1)
     step = (weight * x.r).sum((1, 2))
     return step, np.sqrt(own + strange), np.sqrt(own + shared.sum(-1)), weight

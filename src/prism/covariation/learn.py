@@ -53,6 +53,12 @@ class Covariation:
         lasting = Persistence(np.zeros(2), np.full(2, np.inf))
         return cls(Factors.none(points, n), lasting, 0.0, 0.0, np.zeros(0))
 
+    @property
+    def traits(self) -> Floats:
+        """(R,) how far every mode is not tempo: 0 along growth, 1 as by chance or across it."""
+        n = self.factors.W.shape[-1]
+        return np.minimum((1 - self.tempo) * n / (n - 1), 1.0)
+
     def visible(self, r: Floats, Sigma: Floats) -> Visible:
         """Residuals (..., M, n) as this covariation sees them."""
         return Visible.of(r, Sigma, self.noise_share, self.tolerance)

@@ -1,5 +1,6 @@
 """PRISM, the finished object."""
 
-from prism.model.core import PRISM, Calibration
+from prism.model.calibrated import Calibration
+from prism.model.core import PRISM
 
 __all__ = ["PRISM", "Calibration"]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from prism import rules
-from prism.calibration import LEVELS, interval_factors, normal_factor
+from prism.calibration import LEVELS, interval_factors
 from prism.cohort import Correspondence
 from prism.covariation import (
     GROWTH,
@@ -23,20 +23,19 @@ from prism.covariation import (
     learn_texture,
     patch_scores,
 )
-from prism.intrinsic import joint_mle_time, mle_time
+from prism.intrinsic import mle_time
+from prism.model.calibrated import Calibration
 from prism.model.clock import clock_ages, clock_information, clock_people, clock_spread
-from prism.model.state import Residuals, date, forecast_residuals
+from prism.model.dating import choose_dating
+from prism.model.state import Residuals, forecast_residuals
 from prism.typing import Floats, Strings
 
 if TYPE_CHECKING:
-    from prism.model.core import PRISM, Calibration
+    from prism.model.core import PRISM
 
 MOST_VALUES, MOST_VISITS = 6_000_000, 2000  # residual coordinates and visits to calibrate on
 MOST_REFERENCE, MOST_DATED = 1000, 500  # visits whose scores are kept; to choose how to date
 FOLDS = 3
-MODE_SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)
-MODES_EARN = 0.1  # least gain in scatter for which the modes are believed
-SLOWEST = 0.1  # least pace of an estimate that is counted
 FEWEST_PAIRS = 20
 POINT_REFERENCE = 20_000
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
@@ -67,8 +66,11 @@ class CrossFit:
 
     def some(self, most: int) -> CrossFit:
         """At most so many visits, of as many subjects as can be."""
-        keep = _spread_over_subjects(self.cohort, most)
-        return replace(self, cohort=self.cohort[keep], seen=self.seen[keep], fold=self.fold[keep])
+        return self.at(_spread_over_subjects(self.cohort, most))
+
+    def at(self, rows: np.ndarray) -> CrossFit:
+        """Select visits."""
+        return replace(self, cohort=self.cohort[rows], seen=self.seen[rows], fold=self.fold[rows])
 
 
 def calibrate(
@@ -81,8 +83,6 @@ def calibrate(
         cohort: The training cohort.
         held_out: Subjects each member of the population has not seen.
     """
-    from prism.model.core import Calibration
-
     sample = _thin(cohort)
     seen = unseen_residuals(model, sample, held_out)
     tolerance = TOLERANCE_SHARE * model.population.floor
@@ -96,7 +96,8 @@ def calibrate(
     u = _standardised_residuals(model, cohort, seen)
     u_forecast, u_paper = _forecast_errors(model, cross)
     enough = len(u_forecast) >= FEWEST_PAIRS
-    modes, scale = _dating(model, cross)
+    tempo, age = choose_dating(model, cross.some(MOST_DATED))
+    spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
     people = clock_people(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
@@ -105,9 +106,11 @@ def calibrate(
         forecast_paper=interval_factors(u_paper) if enough else interval_factors(u),
         forecast_pairs=len(u_forecast),
         **_anomaly_reference(model, cross),
-        modes=modes,
-        spread_scale=scale,
-        clock=clock_information(model, people, clock_spread(model, how, clock_ages(model), modes)),
+        modes=tempo.share,
+        spread_scale=tempo.scale,
+        age_modes=age.share,
+        age_scale=age.scale,
+        clock=clock_information(model, people, spread),
         clock_people=people,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
         coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
@@ -211,48 +214,6 @@ def paper_forecast(model: PRISM, cohort: Correspondence, start: np.ndarray, t1: 
     tau0 = mle_time(model.table, model.displacements(cohort)[start]).tau
     z = rules.temporal_z(tau0, t0, model.spread(t0))
     return model.mean_shapes(rules.forecast_time(z, t1, model.spread(t1)))
-
-
-def _dating(model: PRISM, cross: CrossFit) -> tuple[float, float]:
-    """Share of the modes that dates people best, and the scale of the spread it claims.
-
-    Whatever tempo is, an estimate that scatters less about the calendar has less error of its
-    own, provided that it keeps the calendar's pace: one that is late near the last ages scatters
-    less for no merit. Points independent given tau is the simple answer; modes must earn their
-    place.
-    """
-    cross = cross.some(MOST_DATED)
-    d, t = cross.seen.r, cross.seen.t
-    shapes = cross.cohort.points - model.template
-    start = joint_mle_time(model.table, shapes).tau
-    best, chosen = np.inf, (0.0, 1.0)
-    for share in MODE_SHARES:
-        off, claimed = np.full(len(d), np.nan), np.full(len(d), np.nan)
-        for rows, how in cross.parts():
-            found = date(how, model.table, shapes[rows], share, start[rows])
-            off[rows], claimed[rows] = found.tau - t[rows], found.spread
-        known = np.isfinite(off) & (claimed > 0)
-        if not known.any():
-            return chosen
-        scatter = scatter_of(t[known], t[known] + off[known])
-        if scatter < best:
-            best = scatter if share else (1 - MODES_EARN) * scatter
-            chosen = share, _scale(off[known] / claimed[known])
-    return chosen
-
-
-def scatter_of(t: Floats, tau: Floats) -> float:
-    """Mean |tau - t| in calendar time: over the pace of tau, its slope on t.
-
-    Not its square: of a few subjects one far from its age would decide alone.
-    """
-    pace = float(np.polyfit(t, tau, 1)[0]) if len(np.unique(t)) > 1 else 1.0
-    return float(np.abs(tau - t).mean()) / max(pace, SLOWEST)
-
-
-def _scale(u: Floats) -> float:
-    """Standard deviation by what holds nine in ten: one stray visit of a few counts for little."""
-    return float(np.quantile(np.abs(u), 0.9)) / normal_factor(0.9)
 
 
 def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:

@@ -21,16 +21,18 @@ UNKNOWN = 1e-12  # information on a clock that nobody has shown, against that of
 
 
 def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
-    """(A,) how many subjects were seen about each of the clock's ages, each counted once."""
+    """(A,) how many subjects were seen about each of the clock's ages.
+
+    The population was learned from visits, all alike, so that who came often counts for more:
+    people with k visits each are worth (sum k)^2 / sum k^2 who came equally often.
+    """
     ages, t = clock_ages(model), cohort.visits.t
-    _, owner, count = np.unique(cohort.visits.subject, return_inverse=True, return_counts=True)
+    _, count = np.unique(cohort.visits.subject, return_counts=True)
     place = np.interp(t, ages, np.arange(len(ages)))
     below = np.minimum(place.astype(int), len(ages) - 2)
-    share, once = place - below, 1 / count[owner]
-    people = np.zeros(len(ages))
-    np.add.at(people, below, once * (1 - share))
-    np.add.at(people, below + 1, once * share)
-    return people
+    share = place - below
+    visits = np.bincount(below, 1 - share, len(ages)) + np.bincount(below + 1, share, len(ages))
+    return visits * count.sum() / np.square(count).sum()
 
 
 def clock_ages(model: PRISM) -> Floats:
@@ -42,7 +44,7 @@ def clock_information(model: PRISM, people: Floats, spread: Floats) -> Floats:
     """(..., C, C) information of the cohort on a shift, a stretch and the bends of a clock.
 
     The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
-    is dated by it shares its error. Subjects count once, each by its temporal spread. The prior on
+    is dated by it shares its error. Subjects count by their temporal spread. The prior on
     curvature counts as well: where growth is straight, the clock cannot bend far; where growth
     bends, every span of time has a clock of its own.
 
@@ -83,7 +85,7 @@ def clock_bend(model: PRISM, ages: Floats) -> float:
     return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)))
 
 
-def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float) -> Floats:
+def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float | Floats) -> Floats:
     """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
     shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
     return date(how, model.table, shapes - model.template, modes).spread

@@ -17,6 +17,7 @@ from prism.covariation import Covariation, Factors, Persistence, Texture
 from prism.errors import CohortError, ModelError
 from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
+from prism.model.calibrated import Calibration
 from prism.model.clock import CLOCK_SIZE
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
@@ -26,14 +27,17 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 6
+FORMAT = 7
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
     "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
     "clock", "clock_people",
 )  # fmt: skip
-_NUMBERS = ("forecast_pairs", "modes", "spread_scale", "coverage", "coverage_forecast")
+_NUMBERS = (
+    "forecast_pairs", "modes", "spread_scale", "age_modes", "age_scale", "coverage",
+    "coverage_forecast",
+)  # fmt: skip
 
 
 def save_model(model: PRISM, path: Path) -> None:
@@ -108,7 +112,7 @@ def _how_arrays(how: Covariation, prefix: str) -> dict[str, np.ndarray]:
 
 def load_model(path: Path) -> PRISM:
     """Read the folder, refusing anything that does not hold together."""
-    from prism.model.core import PRISM, Calibration
+    from prism.model.core import PRISM
 
     settings = _read_settings(path)
     try:

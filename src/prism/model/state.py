@@ -109,8 +109,9 @@ def _forecast(
 
 
 def date(
-    how: Covariation, table: TimeTable, d: Shapes, modes: float, start: Times | None = None
-) -> GlobalTimes:
+    how: Covariation, table: TimeTable, d: Shapes, modes: float | Floats,
+    start: Times | None = None,
+) -> GlobalTimes:  # fmt: skip
     """One intrinsic time a shape, points co-varying; in blocks of shapes.
 
     Starts at times `start` (N,), by default those of points independent given tau.

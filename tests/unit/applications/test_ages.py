@@ -7,10 +7,10 @@ import pytest
 
 from prism.applications import anomaly, intrinsic_time
 from prism.applications.ages import age_posterior, with_ages
-from prism.applications.times import tempo_spread
 from prism.cohort import Correspondence, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
+from prism.model.clock import clock_spread
 from prism.simulate.study import Study
 
 
@@ -71,8 +71,9 @@ def test_an_unknown_age_is_found_within_the_training_ages(
 def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:
     first, last = tiny_model.ages
     t = np.linspace(first, last, 20_001)
-    spread = np.interp(t, np.linspace(first, last, 257),
-                       tempo_spread(tiny_model, np.linspace(first, last, 257)))  # fmt: skip
+    ages, known = np.linspace(first, last, 257), tiny_model.calibration
+    claimed = clock_spread(tiny_model, tiny_model.covariation, ages, known.age_modes)
+    spread = np.interp(t, ages, known.age_scale * claimed)
     tau = np.array([0.3, 0.6])
     found = age_posterior(tiny_model, tau, visits([np.nan, 0.5], ["", "0.05"]))
     for row, prior in enumerate([np.ones_like(t), np.exp(-0.5 * ((t - 0.5) / 0.05) ** 2)]):

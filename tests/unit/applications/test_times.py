@@ -115,11 +115,36 @@ def test_a_clock_that_nobody_has_shown_is_not_known(tiny_model: PRISM) -> None:
     assert (error > 1000 * np.ptp(tiny_model.ages)).all()
 
 
-def test_the_clock_counts_the_subjects_it_was_learned_from(tiny_model: PRISM) -> None:
-    made = tiny_model.provenance
-    assert made["members"] == 1
-    learned = made["subjects"] - made["held_out_subjects"]
-    assert tiny_model.calibration.clock_people.sum() == pytest.approx(learned)
+def test_the_clock_counts_the_subjects_it_was_learned_from(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    from prism.model.clock import clock_people
+    from prism.model.core import _held_out
+
+    cohort = tiny_study.correspondence
+    (names,) = _held_out(cohort, tiny_model.population.config, tiny_model.provenance["seed"])
+    assert names
+    learned = cohort[~np.isin(cohort.visits.subject, names)]
+    people = tiny_model.calibration.clock_people
+    np.testing.assert_array_equal(people, clock_people(tiny_model, learned))
+
+
+def test_people_seen_often_are_worth_fewer_for_the_clock(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    """The mean of tempi, each counted as often as seen, has the variance of so many."""
+    from prism.model.clock import clock_people
+
+    cohort = tiny_study.correspondence
+    once = np.unique(cohort.visits.subject, return_index=True)[1]
+    often = np.flatnonzero(cohort.visits.subject == cohort.visits.subjects[0])
+    assert clock_people(tiny_model, cohort[once]).sum() == pytest.approx(len(once))
+    uneven = cohort[np.union1d(once, often)]
+    _, visits = np.unique(uneven.visits.subject, return_counts=True)
+    weight = visits / visits.sum()
+    people = clock_people(tiny_model, uneven).sum()
+    assert people == pytest.approx(1 / np.square(weight).sum())
+    assert people < len(once)
 
 
 def test_the_clock_is_a_bending_line_fitted_to_the_subjects(

@@ -51,17 +51,17 @@ def test_independent_points_are_dated_by_weighted_least_squares(n: int) -> None:
     np.testing.assert_allclose(found.spread, error, rtol=1e-9)
 
 
-@pytest.mark.parametrize("modes", [0.0, 0.3, 1.0])
-def test_covarying_points_are_dated_by_generalised_least_squares(modes: float) -> None:
+@pytest.mark.parametrize("modes", [0.0, 0.3, 1.0, np.array([0.7, 0.2])])
+def test_covarying_points_are_dated_by_generalised_least_squares(modes: float | np.ndarray) -> None:
     law, p = LinearGaussian.example(2), points(POINTS, 2)
-    how = replace(planted(POINTS, tolerance=0.05), tempo=np.array([1.0, 0.25]))
+    how = replace(planted(POINTS, tolerance=0.05), tempo=np.array([1.0, 0.625]))
     d = people(how, law, p, 5)
     found = date_shapes(how, d, LawReading(law, p), np.full(5, 0.4), SPAN, modes)
     mu, Sigma, mu_t = LawReading(law, p)(np.zeros(1))
     whole = dense(how, Sigma, np.zeros(1)).measured
-    none = replace(how.factors, W=0 * how.factors.W)
-    alone = dense(replace(how, factors=none), Sigma, np.zeros(1)).measured
-    C = alone + modes * (whole - alone)
+    counted = np.broadcast_to(np.sqrt(modes), 2)[:, None, None] * how.factors.W
+    some = replace(how, factors=replace(how.factors, W=counted))
+    C = dense(some, Sigma, np.zeros(1)).measured
     a = mu_t.ravel()
     weight = np.linalg.solve(C, a) / (a @ np.linalg.solve(C, a))
     np.testing.assert_allclose(found.tau, (d - mu).reshape(5, -1) @ weight, rtol=1e-7)
@@ -70,6 +70,14 @@ def test_covarying_points_are_dated_by_generalised_least_squares(modes: float) -
     second = replace(how.factors, W=how.factors.W * np.array([0.0, 0.75])[:, None, None])
     error = dense(replace(how, factors=second), Sigma, np.zeros(1)).measured
     np.testing.assert_allclose(found.se, np.sqrt(weight @ error @ weight), rtol=1e-7)
+
+
+def test_a_mode_is_a_trait_as_far_as_it_is_not_along_growth() -> None:
+    """A random direction is along growth by one part in n: no sign of tempo."""
+    tempo = np.array([1.0, 0.8, 0.5, 1 / 3, 0.0])
+    for n, expected in ((2, [0.0, 0.4, 1.0, 1.0, 1.0]), (3, [0.0, 0.3, 0.75, 1.0, 1.0])):
+        how = replace(planted(POINTS, rank=5, n=n), tempo=tempo)
+        np.testing.assert_allclose(how.traits, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("modes", [0.0, 1.0])

@@ -9,12 +9,10 @@ from prism.model import PRISM
 from prism.model.calibrate import (
     _moments,
     _running_count,
-    _scale,
     _thin,
     low_rank_score,
     mahalanobis_distance,
     point_map,
-    scatter_of,
 )
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.population import PopulationConfig
@@ -49,38 +47,6 @@ def test_distances_are_those_of_mahalanobis() -> None:
     found = mahalanobis_distance(residuals(r, Sigma))
     expected = np.sqrt(np.einsum("vpi,pij,vpj->vp", r, np.linalg.inv(Sigma), r))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -> None:
-    u = 2.5 * np.random.default_rng(0).standard_normal(20_000)
-    assert _scale(u) == pytest.approx(2.5, rel=0.02)
-    few = u[:38]
-    assert _scale(np.append(few, 80.0)) < 1.25 * _scale(few)
-
-
-def test_an_estimate_gains_next_to_nothing_by_being_late_at_the_last_ages() -> None:
-    """Whoever lies beyond the last ages is likelier early for his age: lateness scatters less."""
-    rng = np.random.default_rng(0)
-    t = rng.uniform(0, 1, 4000)
-    tau = t + 0.15 * rng.normal(size=4000)
-    late = np.where(tau > 0.8, 0.8 + 0.6 * (tau - 0.8), tau)
-    assert np.abs(late - t).mean() < 0.94 * np.abs(tau - t).mean()
-    assert scatter_of(t, late) > 0.98 * scatter_of(t, tau)
-    assert scatter_of(t, tau) == pytest.approx(np.abs(tau - t).mean(), rel=0.02)
-
-
-def test_one_stray_subject_does_not_decide_how_all_are_dated() -> None:
-    rng = np.random.default_rng(0)
-    t = rng.uniform(0, 1, 80)
-    good, poor = t + 0.02 * rng.normal(size=80), t + 0.08 * rng.normal(size=80)
-    good[40] -= 0.9
-    assert np.std(good - t) > np.std(poor - t)
-    assert scatter_of(t, good) < 0.8 * scatter_of(t, poor)
-
-
-def test_scatter_of_one_age_is_the_plain_one() -> None:
-    for t in (np.arange(5.0), np.full(30, 2.0), np.ones(1)):
-        assert scatter_of(t, t + 1) == pytest.approx(1.0)
 
 
 def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:

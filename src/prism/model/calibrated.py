@@ -1,0 +1,90 @@
+"""What `fit` has learned about the model's own statements: plain data, read by the applications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from prism.calibration import LEVELS
+from prism.covariation import Covariation, Texture
+from prism.model.clock import CLOCK_SIZE
+from prism.typing import Floats, Points
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What subjects not seen taught about the model's own statements.
+
+    Attributes:
+        population: (levels, M, n) interval factors for a shape of known age.
+        forecast: (levels, M, n) interval factors of the pooled forecast.
+        forecast_paper: (levels, M, n) interval factors of the paper's forecast.
+        patch_mean, patch_sd: (3, P) tests of every patch over normals.
+        scores: (H,) anomaly scores of normals: their strangest patch.
+        scores_growth: (H,) the same along growth alone.
+        scores_low_rank: (H,) surprise at their whole shape.
+        scores_mahalanobis: (H,) their most unusual points, each by itself.
+        scores_paper: (H,) the paper's scores.
+        points: (K, Q) map values of normals by each judge, rising.
+        judge: (H,) which judge gave the scores.
+        clock: (C, C) how well the cohort's own clock is known.
+        clock_people: (A,) subjects it was learned from, about each of its ages.
+        forecast_pairs: How many pairs of visits the forecast factors come from.
+        modes: Share of the modes, as far as they are not tempo, that counts in developmental time.
+        spread_scale: Found over claimed spread of that time about the calendar.
+        age_modes, age_scale: The same for calendar age, where all of the modes may count.
+        coverage: Nominal level -> share of unseen displacements inside the interval.
+        coverage_forecast: The same of forecasts.
+        texture: How smooth drawn people are.
+        judges: Covariations, each learned without the subjects it judges.
+    """
+
+    population: Floats
+    forecast: Floats
+    forecast_paper: Floats
+    patch_mean: Floats
+    patch_sd: Floats
+    scores: Floats
+    scores_growth: Floats
+    scores_low_rank: Floats
+    scores_mahalanobis: Floats
+    scores_paper: Floats
+    points: Floats
+    judge: np.ndarray
+    clock: Floats
+    clock_people: Floats
+    forecast_pairs: int = 0
+    modes: float = 0.0
+    spread_scale: float = 1.0
+    age_modes: float = 0.0
+    age_scale: float = 1.0
+    coverage: dict[str, float] = field(default_factory=dict)
+    coverage_forecast: dict[str, float] = field(default_factory=dict)
+    texture: Texture = field(default_factory=Texture)
+    judges: tuple[Covariation, ...] = ()
+
+    @classmethod
+    def none(cls, template: Points) -> Calibration:
+        """Before anything was learned."""
+        ones, empty = np.ones((len(LEVELS), *template.shape)), np.empty(0)
+        return cls(
+            population=ones,
+            forecast=ones,
+            forecast_paper=ones,
+            patch_mean=np.empty((3, 0)),
+            patch_sd=np.empty((3, 0)),
+            scores=empty,
+            scores_growth=empty,
+            scores_low_rank=empty,
+            scores_mahalanobis=empty,
+            scores_paper=empty,
+            points=np.empty((0, 0)),
+            judge=np.empty(0, dtype=int),
+            clock=np.zeros((CLOCK_SIZE, CLOCK_SIZE)),
+            clock_people=empty,
+        )
+
+    def by_judge(self, scores: Floats) -> list[Floats]:
+        """Reference scores (H,) of each judge."""
+        return [scores[self.judge == k] for k in range(len(self.judges))]

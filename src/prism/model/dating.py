@@ -1,0 +1,93 @@
+"""By which modes people are dated: chosen on subjects not seen, against the calendar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from prism.calibration import normal_factor
+from prism.intrinsic import joint_mle_time
+from prism.model.state import date
+from prism.typing import Floats, Strings, Times
+
+if TYPE_CHECKING:
+    from prism.model.calibrate import CrossFit
+    from prism.model.core import PRISM
+
+TRAIT_SHARE, AGE_SHARES = 0.1, (0.03, 0.1, 0.3, 1.0)  # of the modes, where they are believed
+SLOWEST = 0.1  # least pace of an estimate that is counted
+
+
+@dataclass(frozen=True)
+class Dated:
+    """Times of subjects not seen, with some share of the modes.
+
+    Attributes:
+        share: Of the modes.
+        apart: (N,) distance from the calendar, see `calendar_error`.
+        scale: Found over claimed spread about the calendar.
+    """
+
+    share: float = 0.0
+    apart: Floats = field(default_factory=lambda: np.empty(0))
+    scale: float = 1.0
+
+
+def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
+    """How developmental time and how calendar age are told from a shape.
+
+    Points independent given tau is the simple answer, and modes must earn their place: whatever
+    tempo is, an estimate that scatters less about the calendar has less error of its own. Of
+    calendar age that holds for all of the modes. Of developmental time it holds for modes as far
+    as they are not tempo: where regions have tempi of their own, the others would leave nothing
+    but the region that differs least.
+    """
+    start = joint_mle_time(model.table, cross.cohort.points - model.template).tau
+    known = np.isfinite(start)
+    cross, start = cross.at(known), start[known]
+    if not known.any():
+        return Dated(), Dated()
+    simple = _date(model, cross, start, 0.0)
+    traits = [_date(model, cross, start, TRAIT_SHARE, traits=True)]
+    modes = [_date(model, cross, start, share) for share in AGE_SHARES]
+    subject = cross.seen.subject
+    return earned(simple, traits, subject), earned(simple, modes, subject)
+
+
+def _date(model: PRISM, cross: CrossFit, start: Times, share: float, traits: bool = False) -> Dated:
+    """Date every visit by the covariation that has not seen its subject."""
+    t, shapes = cross.seen.t, cross.cohort.points - model.template
+    tau, claimed = np.empty(len(t)), np.empty(len(t))
+    for rows, how in cross.parts():
+        modes = share * how.traits if traits else share
+        found = date(how, model.table, shapes[rows], modes, start[rows])
+        tau[rows], claimed[rows] = found.tau, found.spread
+    return Dated(share, calendar_error(t, tau), robust_scale((tau - t) / claimed))
+
+
+def calendar_error(t: Times, tau: Times) -> Floats:
+    """|tau - t| in calendar time: over the pace of tau, its slope on t, (N,).
+
+    An estimate that is late near the last ages would be nearer for no merit.
+    """
+    pace = float(np.polyfit(t, tau, 1)[0]) if len(np.unique(t)) > 1 else 1.0
+    return np.abs(tau - t) / max(pace, SLOWEST)
+
+
+def earned(simple: Dated, others: list[Dated], subject: Strings) -> Dated:
+    """The nearest to the calendar, or the simple one where that gains less than a standard error.
+
+    Not by squares: of a few subjects one far from its age would decide alone.
+    """
+    best = min(others, key=lambda dated: float(dated.apart.mean()))
+    _, owner = np.unique(subject, return_inverse=True)
+    gain = np.bincount(owner, simple.apart - best.apart) / np.bincount(owner)
+    enough = len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
+    return best if enough else simple
+
+
+def robust_scale(u: Floats) -> float:
+    """Standard deviation by what holds nine in ten: one stray visit of a few counts for little."""
+    return float(np.quantile(np.abs(u), 0.9)) / normal_factor(0.9)

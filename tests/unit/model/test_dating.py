@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prism.applications import intrinsic_time
+from prism.model.dating import Dated, calendar_error, earned, robust_scale
+from prism.model.state import date
+from prism.simulate import starman
+from tests.problems.tiny import fit_tiny
+
+
+def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -> None:
+    u = 2.5 * np.random.default_rng(0).standard_normal(20_000)
+    assert robust_scale(u) == pytest.approx(2.5, rel=0.02)
+    few = u[:38]
+    assert robust_scale(np.append(few, 80.0)) < 1.25 * robust_scale(few)
+
+
+def test_an_estimate_gains_next_to_nothing_by_being_late_at_the_last_ages() -> None:
+    """Whoever lies beyond the last ages is likelier early for his age: lateness scatters less."""
+    rng = np.random.default_rng(0)
+    t = rng.uniform(0, 1, 4000)
+    tau = t + 0.15 * rng.normal(size=4000)
+    late = np.where(tau > 0.8, 0.8 + 0.6 * (tau - 0.8), tau)
+    assert np.abs(late - t).mean() < 0.94 * np.abs(tau - t).mean()
+    assert calendar_error(t, late).mean() > 0.98 * calendar_error(t, tau).mean()
+    assert calendar_error(t, tau).mean() == pytest.approx(np.abs(tau - t).mean(), rel=0.02)
+
+
+def dated(share: float, off: np.ndarray) -> Dated:
+    return Dated(share, np.abs(off))
+
+
+def test_one_stray_subject_does_not_decide_how_all_are_dated() -> None:
+    rng = np.random.default_rng(0)
+    good, poor = 0.02 * rng.normal(size=80), 0.08 * rng.normal(size=80)
+    good[40] -= 0.9
+    assert np.std(good) > np.std(poor)
+    subject = np.arange(80).astype(str)
+    assert earned(dated(0.0, poor), [dated(0.1, good)], subject).share == 0.1
+    assert earned(dated(0.0, good), [dated(0.1, poor)], subject).share == 0.0
+
+
+def test_what_gains_less_than_a_standard_error_is_not_believed() -> None:
+    simple = np.ones(100)
+    gain = np.tile([0.5, -0.3], 50)  # 0.1 in the mean, standard error 0.04
+    subject = np.arange(100).astype(str)
+    others = [dated(0.3, simple), dated(0.1, simple - gain)]
+    assert earned(dated(0.0, simple), others, subject).share == 0.1
+    few = np.repeat(np.arange(4), 25).astype(str)  # the same visits of four people
+    uneven = np.repeat([0.5, -0.3, 0.5, -0.3], 25)
+    assert earned(dated(0.0, simple), [dated(0.1, simple - uneven)], few).share == 0.0
+    assert earned(dated(0.0, simple), [dated(0.1, 0 * simple)], few[:1].repeat(100)).share == 0.0
+
+
+def test_distance_at_one_age_is_the_plain_one() -> None:
+    for t in (np.arange(5.0), np.full(30, 2.0), np.ones(1)):
+        np.testing.assert_allclose(calendar_error(t, t + 1), 1.0)
+
+
+def test_regions_with_tempi_of_their_own_share_the_time_but_not_the_age() -> None:
+    """Developmental time is what regions have in common; the calendar shows in the steadier one."""
+    study = starman("local", 60, 4, noise=0.005, resolution=24, test_subjects=30)
+    model = fit_tiny(study.of_split("train").correspondence, steps=300)
+    new = study.of_split("test")
+    cohort, time = new.correspondence, new.truth.tau.mean(1)
+    tau = intrinsic_time(model, cohort).tau
+    shapes = cohort.points - model.template
+    aged = date(model.covariation, model.table, shapes, model.calibration.age_modes).tau
+    assert np.abs(tau - time).mean() < 0.8 * np.abs(aged - time).mean()
+    assert np.abs(aged - cohort.visits.t).mean() < 0.5 * np.abs(tau - cohort.visits.t).mean()
