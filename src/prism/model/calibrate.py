@@ -23,7 +23,7 @@ from prism.covariation import (
     learn_texture,
     patch_scores,
 )
-from prism.intrinsic import mle_time
+from prism.intrinsic import TimeTable, mle_time
 from prism.model.calibrated import Calibration
 from prism.model.clock import clock_ages, clock_information, clock_people, clock_spread
 from prism.model.dating import choose_dating
@@ -43,26 +43,26 @@ TOLERANCE_SHARE = 1 / 3  # of the noise floor
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Residuals of subjects the field has not seen, and covariations that have not seen them.
+    """Residuals of subjects the field has not seen, and judges that have not seen them.
 
     Attributes:
         cohort: The visits.
         seen: Their residuals.
-        fold: (N,) which covariation has not seen the visit's subject.
-        hows: One covariation a fold.
+        fold: (N,) which judge has not seen the visit's subject.
+        judges: Population and covariation of every fold.
     """
 
     cohort: Correspondence
     seen: Residuals
     fold: np.ndarray
-    hows: list[Covariation]
+    judges: list[tuple[TimeTable, Covariation]]
 
-    def parts(self) -> Iterator[tuple[np.ndarray, Covariation]]:
+    def parts(self) -> Iterator[tuple[np.ndarray, TimeTable, Covariation]]:
         """Rows of every part that the sample has visits of, and who has not seen them."""
-        for k, how in enumerate(self.hows):
+        for k, (table, how) in enumerate(self.judges):
             rows = np.flatnonzero(self.fold == k)
             if len(rows):
-                yield rows, how
+                yield rows, table, how
 
     def some(self, most: int) -> CrossFit:
         """At most so many visits, of as many subjects as can be."""
@@ -92,7 +92,7 @@ def calibrate(
         rest = seen[fold != k]  # of a large cohort not every part need be in the sample
         data = rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t
         hows.append(fit_covariation(*data, tolerance, recipe)[0])
-    cross = CrossFit(sample, seen, fold, hows)
+    cross = CrossFit(sample, seen, fold, model.judges_of(hows))
     u = _standardised_residuals(model, cohort, seen)
     u_forecast, u_paper = _forecast_errors(model, cross)
     enough = len(u_forecast) >= FEWEST_PAIRS
@@ -194,12 +194,12 @@ def _standardised_residuals(model: PRISM, cohort: Correspondence, seen: Residual
 def _forecast_errors(model: PRISM, cross: CrossFit) -> tuple[Floats, Floats]:
     """Standardised errors (P, M, n) of pooled and paper's forecasts, first visit to later ones."""
     pooled, paper = [np.empty((0, *model.template.shape))], [np.empty((0, *model.template.shape))]
-    for rows, how in cross.parts():
+    for rows, table, how in cross.parts():
         seen, visits = cross.seen[rows], cross.cohort[rows]
         start, later = rules.first_to_later(seen.subject, seen.t)
         if not len(start):
             continue
-        ahead = forecast_residuals(how, model.table, seen, list(start[:, None]), seen.t[later])
+        ahead = forecast_residuals(how, table, seen, list(start[:, None]), seen.t[later])
         sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
         pooled.append((seen.r[later] - ahead.mean[:, 0]) / sd)
         shapes = paper_forecast(model, visits, start, seen.t[later])
@@ -221,7 +221,7 @@ def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
     patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
     found = np.empty((len(cross.fold), 3, len(patches.centre)))
     low_rank = np.empty(len(cross.fold))
-    for rows, how in cross.parts():
+    for rows, _, how in cross.parts():
         seen = cross.seen[rows]
         x = how.visible(seen.r, seen.Sigma)
         found[rows] = patch_scores(how, x, seen.mu_t, model.template, patches)
@@ -229,7 +229,7 @@ def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
     mean, sd = _moments(found)
     standard = (found - mean) / sd
     maps = point_map(standard, patches, model.template)
-    each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.hows))]
+    each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
     distance = mahalanobis_distance(cross.seen)
     return {
         "patch_mean": mean,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -181,7 +181,10 @@ class PRISM:
 
         The scores of those subjects are what it is compared with.
         """
-        hows = self.calibration.judges
+        return self.judges_of(self.calibration.judges)
+
+    def judges_of(self, hows: Sequence[Covariation]) -> list[tuple[TimeTable, Covariation]]:
+        """Each covariation with the member of the population that has not seen those subjects."""
         tables = self.member_tables
         return list(zip(tables if len(tables) > 1 else tables * len(hows), hows, strict=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 from prism.calibration import normal_factor
 from prism.intrinsic import joint_mle_time
 from prism.model.state import date
-from prism.typing import Floats, Strings, Times
+from prism.typing import Floats, Shapes, Strings, Times
 
 if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
@@ -44,25 +44,29 @@ def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
     as they are not tempo: where regions have tempi of their own, the others would leave nothing
     but the region that differs least.
     """
-    start = joint_mle_time(model.table, cross.cohort.points - model.template).tau
+    shapes, start = cross.cohort.points - model.template, np.empty(len(cross.fold))
+    for rows, table, _ in cross.parts():
+        start[rows] = joint_mle_time(table, shapes[rows]).tau
     known = np.isfinite(start)
-    cross, start = cross.at(known), start[known]
     if not known.any():
         return Dated(), Dated()
-    simple = _date(model, cross, start, 0.0)
-    traits = [_date(model, cross, start, TRAIT_SHARE, traits=True)]
-    modes = [_date(model, cross, start, share) for share in AGE_SHARES]
+    cross, shapes, start = cross.at(known), shapes[known], start[known]
+    simple = _date(cross, shapes, start, 0.0)
+    traits = [_date(cross, shapes, start, TRAIT_SHARE, traits=True)]
+    modes = [_date(cross, shapes, start, share) for share in AGE_SHARES]
     subject = cross.seen.subject
     return earned(simple, traits, subject), earned(simple, modes, subject)
 
 
-def _date(model: PRISM, cross: CrossFit, start: Times, share: float, traits: bool = False) -> Dated:
-    """Date every visit by the covariation that has not seen its subject."""
-    t, shapes = cross.seen.t, cross.cohort.points - model.template
+def _date(
+    cross: CrossFit, shapes: Shapes, start: Times, share: float, traits: bool = False
+) -> Dated:
+    """Date every visit by the judge that has not seen its subject."""
+    t = cross.seen.t
     tau, claimed = np.empty(len(t)), np.empty(len(t))
-    for rows, how in cross.parts():
+    for rows, table, how in cross.parts():
         modes = share * how.traits if traits else share
-        found = date(how, model.table, shapes[rows], modes, start[rows])
+        found = date(how, table, shapes[rows], modes, start[rows])
         tau[rows], claimed[rows] = found.tau, found.spread
     return Dated(share, calendar_error(t, tau), robust_scale((tau - t) / claimed))
 
