@@ -103,7 +103,7 @@ def dated(model: prism.PRISM, plain: PCARidge, test: Correspondence) -> Row:
     blind = replace(test, visits=replace(test.visits, t=np.full(len(t), np.nan)))
     age = prism.intrinsic_time(model, blind).age
     return {
-        "age": float(np.abs(age.mean - t).mean()),
+        "age": float(np.abs(age.median - t).mean()),
         "age pca": float(np.abs(plain.age(test) - t).mean()),
         "age coverage": float(((age.lower <= t) & (t <= age.upper)).mean()),
     }

@@ -80,7 +80,7 @@ def _beside_pca(model: prism.PRISM, test: Study, plain: PCARidge) -> Row:
     return {
         "mean": float(np.sqrt(np.mean((mean - true) ** 2))),
         "mean PCA": float(np.sqrt(np.mean((plain.mean_shapes(grid) - true) ** 2))),
-        "age": float(np.abs(age.mean - t).mean()),
+        "age": float(np.abs(age.median - t).mean()),
         "age PCA": float(np.abs(plain.age(test.correspondence) - t).mean()),
     }
 

@@ -22,12 +22,14 @@ class AgePosterior:
     """What shape and record together say of the calendar age, in the time unit.
 
     Attributes:
-        mean, se: (N,) posterior mean and standard deviation; the age itself and zero where known.
+        median, se: (N,) of the posterior, and its standard deviation; the age itself and zero where
+            known. The posterior is skewed, as people differ more the older they are: its mean errs
+            more, and the more so the wider it is.
         lower, upper: (N,) central 90% interval.
         uncertain: (N,) True where the age was unknown or given with an error.
     """
 
-    mean: Times
+    median: Times
     se: Times
     lower: Times
     upper: Times
@@ -60,7 +62,7 @@ def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
         visits: Their ages, NaN where unknown; errors in the column `t_error`.
     """
     error, uncertain = age_errors(visits), _uncertain(visits)
-    mean, se = visits.t.copy(), np.zeros(len(visits.t))
+    median, se = visits.t.copy(), np.zeros(len(visits.t))
     lower, upper = visits.t.copy(), visits.t.copy()
     if uncertain.any():
         first, last = model.ages
@@ -69,10 +71,15 @@ def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
         spread = known.age_scale * clock_spread(model, model.covariation, ages, known.age_modes)
         for row in np.flatnonzero(uncertain & ~np.isnan(tau)):
             grid, weight = _weights(ages, spread, tau[row], visits.t[row], error[row])
-            mean[row] = weight @ grid
-            se[row] = np.sqrt(weight @ (grid - mean[row]) ** 2)
-            lower[row], upper[row] = np.interp([0.05, 0.95], np.cumsum(weight), grid)
-    return AgePosterior(mean, se, lower, upper, uncertain)
+            se[row] = np.sqrt(weight @ (grid - weight @ grid) ** 2)
+            lower[row], median[row], upper[row] = _quantiles(grid, weight)
+    return AgePosterior(median, se, lower, upper, uncertain)
+
+
+def _quantiles(grid: Times, weight: Times) -> Times:
+    """5, 50 and 95% of weights on a grid, each spread evenly over its step."""
+    below = np.cumsum(weight) - weight / 2
+    return np.interp([0.05, 0.5, 0.95], below, grid)
 
 
 def _uncertain(visits: Visits) -> np.ndarray:
@@ -112,7 +119,7 @@ def age_errors(visits: Visits) -> Times:
 
 
 def with_ages(model: PRISM, cohort: Correspondence) -> tuple[Correspondence, np.ndarray]:
-    """The cohort with the posterior mean age where the age is unknown or uncertain, and where."""
+    """The cohort with the posterior median age where the age is unknown or uncertain, and where."""
     age = age_of(model, cohort)
-    visits = replace(cohort.visits, t=np.where(age.uncertain, age.mean, cohort.visits.t))
+    visits = replace(cohort.visits, t=np.where(age.uncertain, age.median, cohort.visits.t))
     return replace(cohort, visits=visits), age.uncertain

@@ -48,7 +48,7 @@ class Anomaly:
         point_z: (N, M) strangeness of the small patch around every point; NaN where not seen.
         point_p: (N, M) conformal p-value of every point.
         point_q: (N, M) the same with the false discovery rate over the visit's points controlled.
-        age_assumed: (N,) True where the age was unknown or uncertain, and the posterior mean was
+        age_assumed: (N,) True where the age was unknown or uncertain, and the posterior median was
             taken for it.
     """
 

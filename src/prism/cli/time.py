@@ -57,7 +57,7 @@ def _columns(found: TimeMap) -> dict[str, Any]:
     if not found.age.uncertain.any():
         return named | numbers
     age = found.age
-    dated = {"age": age.mean, "age_se": age.se, "age_lower": age.lower, "age_upper": age.upper}
+    dated = {"age": age.median, "age_se": age.se, "age_lower": age.lower, "age_upper": age.upper}
     return named | numbers | dated
 
 
