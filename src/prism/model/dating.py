@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,32 +43,50 @@ def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
     calendar age that holds for all of the modes. Of developmental time it holds for modes as far
     as they are not tempo: where regions have tempi of their own, the others would leave nothing
     but the region that differs least.
+
+    New people will be dated by all members of the population together. They scatter more than
+    those whom most members have seen, and less than by one member alone: half-way, by factors.
     """
-    shapes, start = cross.cohort.points - model.template, np.empty(len(cross.fold))
-    for rows, table, _ in cross.parts():
-        start[rows] = joint_mle_time(table, shapes[rows]).tau
-    known = np.isfinite(start)
-    if not known.any():
+    cross = cross.at(np.flatnonzero((~np.isnan(cross.cohort.points)).any((1, 2))))
+    if not len(cross.fold):
         return Dated(), Dated()
-    cross, shapes, start = cross.at(known), shapes[known], start[known]
-    simple = _date(cross, shapes, start, 0.0)
-    traits = [_date(cross, shapes, start, TRAIT_SHARE, traits=True)]
-    modes = [_date(cross, shapes, start, share) for share in AGE_SHARES]
-    subject = cross.seen.subject
-    return earned(simple, traits, subject), earned(simple, modes, subject)
+    alone = _Trial.of(model, cross)
+    simple = alone.dated(0.0)
+    traits = [alone.dated(TRAIT_SHARE, traits=True)]
+    modes = [alone.dated(share) for share in AGE_SHARES]
+    tempo, age = (earned(simple, others, cross.seen.subject) for others in (traits, modes))
+    judges = [(model.table, how) for _, how in cross.judges]
+    together = _Trial.of(model, replace(cross, judges=judges))
+    return (
+        between(tempo, together.dated(tempo.share, traits=True)),
+        between(age, together.dated(age.share)),
+    )
 
 
-def _date(
-    cross: CrossFit, shapes: Shapes, start: Times, share: float, traits: bool = False
-) -> Dated:
-    """Date every visit by the judge that has not seen its subject."""
-    t = cross.seen.t
-    tau, claimed = np.empty(len(t)), np.empty(len(t))
-    for rows, table, how in cross.parts():
-        modes = share * how.traits if traits else share
-        found = date(how, table, shapes[rows], modes, start[rows])
-        tau[rows], claimed[rows] = found.tau, found.spread
-    return Dated(share, calendar_error(t, tau), robust_scale((tau - t) / claimed))
+@dataclass(frozen=True)
+class _Trial:
+    """Visits (N,) to be dated by the judges, and first guesses."""
+
+    cross: CrossFit
+    shapes: Shapes
+    start: Times
+
+    @classmethod
+    def of(cls, model: PRISM, cross: CrossFit) -> _Trial:
+        shapes, start = cross.cohort.points - model.template, np.empty(len(cross.fold))
+        for rows, table, _ in cross.parts():
+            start[rows] = joint_mle_time(table, shapes[rows]).tau
+        return cls(cross, shapes, start)
+
+    def dated(self, share: float, traits: bool = False) -> Dated:
+        """With a share of the modes, or of what is not tempo in them."""
+        t = self.cross.seen.t
+        tau, claimed = np.empty(len(t)), np.empty(len(t))
+        for rows, table, how in self.cross.parts():
+            modes = share * how.traits if traits else share
+            found = date(how, table, self.shapes[rows], modes, self.start[rows])
+            tau[rows], claimed[rows] = found.tau, found.spread
+        return Dated(share, calendar_error(t, tau), robust_scale((tau - t) / claimed))
 
 
 def calendar_error(t: Times, tau: Times) -> Floats:
@@ -90,6 +108,11 @@ def earned(simple: Dated, others: list[Dated], subject: Strings) -> Dated:
     gain = np.bincount(owner, simple.apart - best.apart) / np.bincount(owner)
     enough = len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
     return best if enough else simple
+
+
+def between(alone: Dated, together: Dated) -> Dated:
+    """The first, at the geometric mean of the scales."""
+    return replace(alone, scale=float(np.sqrt(alone.scale * together.scale)))
 
 
 def robust_scale(u: Floats) -> float:

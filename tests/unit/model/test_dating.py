@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.applications import intrinsic_time
-from prism.model.dating import Dated, calendar_error, earned, robust_scale
+from prism.model.dating import Dated, between, calendar_error, earned, robust_scale
 from prism.model.state import date
 from prism.simulate import starman
 from tests.problems.tiny import fit_tiny
@@ -52,6 +52,14 @@ def test_what_gains_less_than_a_standard_error_is_not_believed() -> None:
     uneven = np.repeat([0.5, -0.3, 0.5, -0.3], 25)
     assert earned(dated(0.0, simple), [dated(0.1, simple - uneven)], few).share == 0.0
     assert earned(dated(0.0, simple), [dated(0.1, 0 * simple)], few[:1].repeat(100)).share == 0.0
+
+
+def test_the_scale_lies_half_way_between_one_member_and_all() -> None:
+    alone, together = Dated(0.1, np.ones(3), 4.0), Dated(0.1, np.zeros(3), 1.0)
+    found = between(alone, together)
+    assert found.scale == pytest.approx(2.0)
+    assert found.apart is alone.apart
+    assert between(alone, alone).scale == alone.scale
 
 
 def test_distance_at_one_age_is_the_plain_one() -> None:
