@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,12 +26,12 @@ class Dated:
 
     Attributes:
         share: Of the modes.
-        apart: (N,) distance from the calendar, see `calendar_error`.
+        apart: (N,) distance from the calendar, see `calendar_error`; NaN where it cannot be told.
         scale: Found over claimed spread about the calendar.
     """
 
-    share: float = 0.0
-    apart: Floats = field(default_factory=lambda: np.empty(0))
+    share: float
+    apart: Floats
     scale: float = 1.0
 
 
@@ -47,9 +47,6 @@ def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
     New people will be dated by all members of the population together. They scatter more than
     those whom most members have seen, and less than by one member alone: half-way, by factors.
     """
-    cross = cross.at(np.flatnonzero((~np.isnan(cross.cohort.points)).any((1, 2))))
-    if not len(cross.fold):
-        return Dated(), Dated()
     alone = _Trial.of(model, cross)
     simple = alone.dated(0.0)
     traits = [alone.dated(TRAIT_SHARE, traits=True)]
@@ -86,7 +83,11 @@ class _Trial:
             modes = share * how.traits if traits else share
             found = date(how, table, self.shapes[rows], modes, self.start[rows])
             tau[rows], claimed[rows] = found.tau, found.spread
-        return Dated(share, calendar_error(t, tau), robust_scale((tau - t) / claimed))
+        known, apart = np.isfinite(tau), np.full(len(t), np.nan)
+        if not known.any():
+            return Dated(share, apart)
+        apart[known] = calendar_error(t[known], tau[known])
+        return Dated(share, apart, robust_scale(((tau - t) / claimed)[known]))
 
 
 def calendar_error(t: Times, tau: Times) -> Floats:
@@ -103,9 +104,11 @@ def earned(simple: Dated, others: list[Dated], subject: Strings) -> Dated:
 
     Not by squares: of a few subjects one far from its age would decide alone.
     """
-    best = min(others, key=lambda dated: float(dated.apart.mean()))
-    _, owner = np.unique(subject, return_inverse=True)
-    gain = np.bincount(owner, simple.apart - best.apart) / np.bincount(owner)
+    best = min(others, key=lambda dated: float(np.nansum(dated.apart)))
+    gain = simple.apart - best.apart
+    known = np.isfinite(gain)
+    _, owner = np.unique(subject[known], return_inverse=True)
+    gain = np.bincount(owner, gain[known]) / np.bincount(owner)
     enough = len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
     return best if enough else simple
 

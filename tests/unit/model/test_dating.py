@@ -54,6 +54,14 @@ def test_what_gains_less_than_a_standard_error_is_not_believed() -> None:
     assert earned(dated(0.0, simple), [dated(0.1, 0 * simple)], few[:1].repeat(100)).share == 0.0
 
 
+def test_visits_that_tell_no_time_are_left_out() -> None:
+    blind, simple, better = np.full(6, np.nan), np.arange(6.0) + 3, np.arange(6.0)
+    subject = np.arange(6).astype(str)
+    assert earned(dated(0.0, blind), [dated(0.1, blind)], subject).share == 0.0
+    some = np.where(np.arange(6) < 3, np.nan, 1.0)
+    assert earned(dated(0.0, some * simple), [dated(0.1, some * better)], subject).share == 0.1
+
+
 def test_the_scale_lies_half_way_between_one_member_and_all() -> None:
     alone, together = Dated(0.1, np.ones(3), 4.0), Dated(0.1, np.zeros(3), 1.0)
     found = between(alone, together)
