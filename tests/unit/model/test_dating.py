@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from prism.applications import intrinsic_time
+from prism.intrinsic import TimeTable, joint_mle_time
+from prism.model.core import _held_out
 from prism.model.dating import Dated, between, calendar_error, earned, robust_scale
 from prism.model.state import date
 from prism.simulate import starman
+from prism.simulate.study import Study
 from tests.problems.tiny import fit_tiny
 
 
@@ -52,6 +55,27 @@ def test_what_gains_less_than_a_standard_error_is_not_believed() -> None:
     uneven = np.repeat([0.5, -0.3, 0.5, -0.3], 25)
     assert earned(dated(0.0, simple), [dated(0.1, simple - uneven)], few).share == 0.0
     assert earned(dated(0.0, simple), [dated(0.1, 0 * simple)], few[:1].repeat(100)).share == 0.0
+
+
+def test_each_is_dated_by_the_member_that_has_not_seen_it_then_by_all(
+    tiny_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def recorded(table: TimeTable, d: np.ndarray) -> object:
+        asked.append((table, d))
+        return joint_mle_time(table, d)
+
+    monkeypatch.setattr("prism.model.dating.joint_mle_time", recorded)
+    cohort = tiny_study.correspondence
+    model = fit_tiny(cohort, members=2, steps=20)
+    held_out = _held_out(cohort, model.population.config, model.provenance["seed"])
+    tables = [*model.member_tables, model.table, model.table]
+    assert len(asked) == 4
+    for (table, d), expected, names in zip(asked, tables, held_out * 2, strict=True):
+        unseen = cohort.of_subjects(names)
+        np.testing.assert_array_equal(table.knots, expected.knots)
+        np.testing.assert_array_equal(d, unseen.points - model.template)
 
 
 def test_visits_that_tell_no_time_are_left_out() -> None:
