@@ -68,7 +68,7 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
     return TimeMap(
         visits=cohort.visits,
         tau=whole.tau,
-        tau_se=np.hypot(whole.se, clock_error(model, whole.tau)),
+        tau_se=model.calibration.doubt * np.hypot(whole.se, clock_error(model, whole.tau)),
         tau_mean=plain_mean(encoded),
         tau_fisher=fisher_mean(encoded, model.table, t),
         tau_mle=fisher_mean(points.tau, model.table, np.full(len(t), np.nan)),

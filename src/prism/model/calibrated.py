@@ -85,6 +85,15 @@ class Calibration:
             clock_people=empty,
         )
 
+    @property
+    def doubt(self) -> float:
+        """How far errors of developmental time exceed what the covariation claims.
+
+        Where modes count, it takes them for known, and was found too sure of itself about the
+        calendar by this factor.
+        """
+        return max(self.spread_scale, 1.0) if self.modes else 1.0
+
     def by_judge(self, scores: Floats) -> list[Floats]:
         """Reference scores (H,) of each judge."""
         return [scores[self.judge == k] for k in range(len(self.judges))]

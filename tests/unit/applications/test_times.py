@@ -109,6 +109,20 @@ def test_the_clock_itself_is_known_only_from_its_subjects(
     assert (intrinsic_time(sure, tiny_study.correspondence).tau_se < found.tau_se).all()
 
 
+def test_where_modes_count_errors_are_as_large_as_was_found(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    def errors(**known: float) -> np.ndarray:
+        model = replace(tiny_model, calibration=replace(tiny_model.calibration, **known))
+        return intrinsic_time(model, tiny_study.correspondence).tau_se
+
+    plain, sure = errors(modes=0.1, spread_scale=1.0), errors(modes=0.1, spread_scale=0.5)
+    np.testing.assert_allclose(errors(modes=0.1, spread_scale=3.0), 3 * plain)
+    np.testing.assert_array_equal(sure, plain)
+    alone = errors(modes=0.0, spread_scale=1.0)
+    np.testing.assert_array_equal(errors(modes=0.0, spread_scale=3.0), alone)
+
+
 def test_a_clock_that_nobody_has_shown_is_not_known(tiny_model: PRISM) -> None:
     nothing = replace(tiny_model.calibration, clock=0 * tiny_model.calibration.clock)
     error = clock_error(replace(tiny_model, calibration=nothing), np.array(tiny_model.ages))
