@@ -1,15 +1,22 @@
 """Noise, gaps, small cohorts, lasting traits, lesions: the figures of docs/results.md.
 
-    python experiments/trust.py [noise|small|lasting|lesions] [--seeds 0,1,2] [--device auto]
+    python experiments/trust.py [noise|clock|small|tubes|lasting ...]
+        [--seeds 0-2] [--device auto] [--workers 1]
 
-Prints one JSON line a fit; a table a kind at the end.
+Prints one JSON line a fit as it ends, and a table a kind. `clock` asks of many cohorts what one
+cannot tell: all its people share the error of its clock. With several workers a GPU is shared best
+under NVIDIA's multi-process service.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +29,10 @@ from prism.simulate import starman, tubes
 from prism.simulate.study import Study
 
 Row = dict[str, Any]
+Measure = Callable[..., Row]
 RULES = ("pooled", "paper", "mean")
+NORMAL_90 = 1.6448536269514722
+SEVERAL = 3  # earlier visits from which the gain of a history is told
 
 
 def fitted(study: Study, seed: int, device: str) -> tuple[prism.PRISM, Study]:
@@ -31,79 +41,61 @@ def fitted(study: Study, seed: int, device: str) -> tuple[prism.PRISM, Study]:
     return model, study.of_split("test")
 
 
-def forecast_rms(forecast: prism.Prediction, clean: np.ndarray) -> float:
-    """Root mean square error of forecast points against shapes without noise."""
-    return float(np.sqrt(np.mean((forecast.points - clean[forecast.row1]) ** 2)))
+def rms(error: np.ndarray) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(error**2)))
 
 
-def noise(seed: int, device: str) -> Iterator[Row]:
-    """Starman of both kinds at four noise levels, and with 30% of the points missing."""
-    settings = [(k, n, 0.0) for n in (0.0, 0.003, 0.01, 0.03) for k in ("global", "local")]
-    for kind, level, missing in [*settings, ("global", 0.003, 0.3)]:
-        study = starman(kind, 1000, seed, level, missing, test_subjects=200)  # type: ignore[arg-type]
-        model, test = fitted(study, seed, device)
-        found = prism.evaluate(model, test.correspondence, test.truth, emd=False)
-        row: Row = {"cohort": kind, "noise": level, "missing": missing, "seed": seed}
-        row |= {f"cd {rule}": found["prediction"][rule]["cd_x100"] for rule in RULES}
-        row["forecast coverage"] = found["prediction"]["pooled"]["coverage_0.9"]
-        row["displacement coverage"] = found["coverage"]["displacement"]["0.9"]
-        row["separated"] = max(found["sigma_tau_separated"].values())
-        row["bound"] = max(found["sigma_tau"].values())
-        row["flagged"] = found["anomaly"]["flagged_at_0.1"]
-        if kind == "global":
-            row["tau"] = found["time"]["tau"]["mae"]
-            row["tau coverage"] = found["time"]["tau"]["coverage"]["0.9"]
-        yield row
+def noise(cohort: str, noise: float, missing: float, seed: int, device: str) -> Row:
+    """Every figure of one Starman cohort of 1000 people."""
+    study = starman(cohort, 1000, seed, noise, missing, test_subjects=200)  # type: ignore[arg-type]
+    model, test = fitted(study, seed, device)
+    found = prism.evaluate(model, test.correspondence, test.truth, emd=False)
+    row = {f"cd {rule}": found["prediction"][rule]["cd_x100"] for rule in RULES}
+    row["forecast coverage"] = found["prediction"]["pooled"]["coverage_0.9"]
+    row["displacement coverage"] = found["coverage"]["displacement"]["0.9"]
+    row["separated"] = max(found["sigma_tau_separated"].values())
+    row["bound"] = max(found["sigma_tau"].values())
+    row["cd ratio"] = found["trajectory"]["ratio_to_oracle"]
+    row["flagged"] = found["anomaly"]["flagged_at_0.1"]
+    return row | _clock(model, test)
 
 
-def small(seed: int, device: str) -> Iterator[Row]:
-    """Age and mean shape beside PCA with ridge, at 18, 50 and 200 subjects."""
-    for subjects in (18, 50, 200):
-        for name in ("starman", "tubes"):
-            if name == "starman":
-                study = starman("global", subjects, seed, 0.01, test_subjects=100)
-            else:
-                study = tubes(subjects, seed, test_subjects=100)
-            model, test = fitted(study, seed, device)
-            plain = PCARidge.fit(study.of_split("train").correspondence)
-            row: Row = {"cohort": name, "subjects": subjects, "seed": seed}
-            yield row | _beside_pca(model, test, plain)
+def clock(cohort: str, noise: float, seed: int, device: str) -> Row:
+    """Developmental time alone of one Starman cohort of 1000 people."""
+    study = starman(cohort, 1000, seed, noise, test_subjects=150)  # type: ignore[arg-type]
+    return _clock(*fitted(study, seed, device))
 
 
-def _beside_pca(model: prism.PRISM, test: Study, plain: PCARidge) -> Row:
-    t, grid = test.correspondence.visits.t, test.truth.t_grid
-    grid = grid[~model.outside_ages(grid)]
-    true = test.truth.mean[~model.outside_ages(test.truth.t_grid)]
-    mean = model.mean_shapes(np.repeat(grid[:, None], len(model.template), axis=1))
-    unknown = replace(test.correspondence.visits, t=np.full(len(t), np.nan))
-    age = prism.intrinsic_time(model, replace(test.correspondence, visits=unknown)).age
+def _clock(model: prism.PRISM, test: Study) -> Row:
+    """Error of tau, from the mean of the regions' times, and its 90% intervals."""
+    times = prism.intrinsic_time(model, test.correspondence)
+    error = times.tau - np.reshape(test.truth.tau, (len(test), -1)).mean(axis=1)
+    u = error / times.tau_se
     return {
-        "mean": float(np.sqrt(np.mean((mean - true) ** 2))),
-        "mean PCA": float(np.sqrt(np.mean((plain.mean_shapes(grid) - true) ** 2))),
-        "age": float(np.abs(age.median - t).mean()),
-        "age PCA": float(np.abs(plain.age(test.correspondence) - t).mean()),
+        "tau": float(np.abs(error).mean()),
+        "tau coverage": float(np.mean(np.abs(u) <= NORMAL_90)),
+        "u2": float(np.mean(u**2)),
+        "modes": model.calibration.modes,
+        "doubt": model.calibration.doubt,
     }
 
 
-def lasting(seed: int, device: str) -> Iterator[Row]:
-    """Traits that last, tempo that drifts, and neither: one visit against all earlier ones."""
-    for name, options in {"plain": {}, "traits": {"traits": 0.05}, "drift": {"drift": 2.0}}.items():
-        study = starman("global", 400, seed, 0.005, test_subjects=150, **options)  # type: ignore[arg-type]
-        model, test = fitted(study, seed, device)
-        cohort, clean = test.correspondence, test.truth.clean
-        row: Row = {"cohort": name, "seed": seed}
-        for rule in RULES:
-            row[rule] = forecast_rms(prism.predict_shape(model, cohort, rule=rule), clean)  # type: ignore[arg-type]
-        row["all visits"] = forecast_rms(prism.predict_shape(model, cohort, history="all"), clean)
-        yield row
+def small(cohort: str, subjects: int, seed: int, device: str) -> Row:
+    """A small Starman cohort beside PCA with ridge."""
+    study = starman(cohort, subjects, seed, 0.01, test_subjects=100)  # type: ignore[arg-type]
+    model, test = fitted(study, seed, device)
+    plain = PCARidge.fit(study.of_split("train").correspondence)
+    return _beside_pca(model, test, plain) | _clock(model, test)
 
 
-def lesions(seed: int, device: str) -> Iterator[Row]:
-    """Narrowed tubes: area under the curve beside plain scores."""
-    study = tubes(200, seed, test_subjects=100, abnormal=60)
+def tubes_of(subjects: int, seed: int, device: str) -> Row:
+    """Tubes beside PCA with ridge, and narrowed ones beside plain scores."""
+    study = tubes(subjects, seed, test_subjects=100, abnormal=60)
     model, test = fitted(study, seed, device)
     train, cohort = study.of_split("train").correspondence, test.correspondence
     abnormal = np.asarray(test.truth.abnormal, dtype=bool)
+    normal = test[~abnormal]
     found = prism.anomaly(model, cohort)
     scores = {
         "PRISM": found.score,
@@ -112,40 +104,123 @@ def lesions(seed: int, device: str) -> Iterator[Row]:
         "PPCA": PPCAScore.fit(train).score(cohort),
         "top-k |z|": PointwiseSpline.fit(train).score(cohort),
     }
-    row: Row = {"cohort": "tubes", "seed": seed}
-    row |= {name: metrics.auc(score, abnormal) for name, score in scores.items()}
-    yield row | {"flagged normals": float(np.mean(found.p_value[~abnormal] < 0.1))}
+    row: Row = {name: metrics.auc(score, abnormal) for name, score in scores.items()}
+    row["flagged"] = float(np.mean(found.p_value[~abnormal] < 0.1))
+    return row | _beside_pca(model, normal, PCARidge.fit(train)) | _clock(model, normal)
 
 
-KINDS: dict[str, Callable[[int, str], Iterator[Row]]] = {
-    "noise": noise,
-    "small": small,
-    "lasting": lasting,
-    "lesions": lesions,
+def _beside_pca(model: prism.PRISM, test: Study, plain: PCARidge) -> Row:
+    t, inside = test.correspondence.visits.t, ~model.outside_ages(test.truth.t_grid)
+    grid, true = test.truth.t_grid[inside], test.truth.mean[inside]
+    mean = model.mean_shapes(np.repeat(grid[:, None], len(model.template), axis=1))
+    unknown = replace(test.correspondence.visits, t=np.full(len(t), np.nan))
+    age = prism.intrinsic_time(model, replace(test.correspondence, visits=unknown)).age
+    row = {
+        "mean": rms(mean - true),
+        "mean PCA": rms(plain.mean_shapes(grid) - true),
+        "age": float(np.abs(age.median - t).mean()),
+        "age PCA": float(np.abs(plain.age(test.correspondence) - t).mean()),
+        "age coverage": metrics.coverage(age.lower, age.upper, t),
+    }
+    return row | {f"{name} ratio": row[name] / row[f"{name} PCA"] for name in ("mean", "age")}
+
+
+def lasting(cohort: str, traits: float, drift: float, seed: int, device: str) -> Row:
+    """Traits that last, tempo that drifts, or neither: one visit against all earlier ones."""
+    study = starman(
+        "global", 400, seed, 0.005, test_subjects=150, traits=traits, drift=drift
+    )  # fmt: skip
+    model, test = fitted(study, seed, device)
+    seen, clean = test.correspondence, test.truth.clean
+    row: Row = {}
+    for rule in RULES:
+        forecast = prism.predict_shape(model, seen, rule=rule)  # type: ignore[arg-type]
+        row[rule] = rms(forecast.points - clean[forecast.row1])
+    for history in ("first", "all"):
+        forecast = prism.predict_shape(model, seen, history=history)  # type: ignore[arg-type]
+        several = _earlier(seen.visits, forecast.row1) >= SEVERAL
+        row[f"{history} of several"] = rms((forecast.points - clean[forecast.row1])[several])
+    return row
+
+
+def _earlier(visits: prism.Visits, rows: np.ndarray) -> np.ndarray:
+    """How many visits of the same subject lie before each of `rows`."""
+    same = visits.subject[rows, None] == visits.subject[None]
+    return (same & (visits.t[None] < visits.t[rows, None])).sum(axis=1)
+
+
+LEVELS = (0.0, 0.003, 0.01, 0.03)
+KINDS: dict[str, tuple[Measure, list[Row]]] = {
+    "noise": (
+        noise,
+        [{"cohort": k, "noise": n, "missing": 0.0} for n in LEVELS for k in ("global", "local")]
+        + [{"cohort": "global", "noise": 0.003, "missing": 0.3}],
+    ),
+    "clock": (clock, [{"cohort": "global", "noise": n} for n in LEVELS]),
+    "small": (
+        small,
+        [{"cohort": k, "subjects": n} for n in (200, 50, 18) for k in ("global", "local")],
+    ),
+    "tubes": (tubes_of, [{"subjects": n} for n in (200, 50, 18)]),
+    "lasting": (
+        lasting,
+        [
+            {"cohort": "plain", "traits": 0.0, "drift": 0.0},
+            {"cohort": "traits", "traits": 0.05, "drift": 0.0},
+            {"cohort": "drift", "traits": 0.0, "drift": 2.0},
+        ],
+    ),
 }
+
+
+def measured(measure: Measure, setting: Row, device: str) -> Row:
+    """One row: what was asked for, what came out, and the seconds it took."""
+    start = time.perf_counter()
+    found = measure(**setting, device=device)
+    return setting | found | {"seconds": time.perf_counter() - start}
+
+
+def _seeds(text: str) -> list[int]:
+    ends = [part.partition("-") for part in text.split(",")]
+    return [seed for a, _, b in ends for seed in range(int(a), int(b or a) + 1)]
 
 
 def _told(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def _table(rows: list[Row]) -> str:
+    names = list(rows[0])
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(_told(row[name]) for name in names) + " |" for row in rows]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run what was asked for and print a table of each kind."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND")
-    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("kinds", nargs="*", default=list(KINDS), choices=[*KINDS, []])
+    parser.add_argument("--seeds", type=_seeds, default=_seeds("0-2"), metavar="0-2,5")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--workers", type=int, default=1, help="fits at a time")
     asked = parser.parse_args()
+    if asked.workers > 1:
+        share = (os.cpu_count() or 1) // asked.workers
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(share, 1)))
+    rows: dict[str, list[Row]] = {kind: [] for kind in asked.kinds}
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(asked.workers, mp_context=fresh) as pool:
+        jobs = {
+            pool.submit(measured, KINDS[kind][0], setting | {"seed": seed}, asked.device): kind
+            for kind in asked.kinds
+            for setting in KINDS[kind][1]
+            for seed in asked.seeds
+        }
+        for job in as_completed(jobs):
+            rows[jobs[job]].append(job.result())
+            print(json.dumps({"kind": jobs[job]} | job.result()), flush=True)
     for kind in asked.kinds:
-        rows = []
-        for seed in map(int, asked.seeds.split(",")):
-            for row in KINDS[kind](seed, asked.device):
-                print(json.dumps(row), flush=True)
-                rows.append(row)
-        names = list(rows[0])
-        print("| " + " | ".join(names) + " |\n|" + "---|" * len(names))
-        for row in rows:
-            print("| " + " | ".join(_told(row.get(name, "")) for name in names) + " |")
+        print(f"\n{kind}\n" + _table(rows[kind]), flush=True)
 
 
 if __name__ == "__main__":
