@@ -25,7 +25,13 @@ from prism.covariation import (
 )
 from prism.intrinsic import TimeTable, mle_time
 from prism.model.calibrated import Calibration
-from prism.model.clock import clock_ages, clock_information, clock_people, clock_spread
+from prism.model.clock import (
+    clock_ages,
+    clock_covariance,
+    clock_spread,
+    clock_visits,
+    clock_weight,
+)
 from prism.model.dating import choose_dating
 from prism.model.state import Residuals, forecast_residuals
 from prism.typing import Floats, Strings
@@ -99,7 +105,7 @@ def calibrate(
     tempo, age = choose_dating(model, cross.some(MOST_DATED))
     spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
-    people = clock_people(model, cohort[~np.isin(cohort.visits.subject, unseen)])
+    visits, pairs = clock_visits(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
         population=interval_factors(u),
         forecast=interval_factors(u_forecast if enough else u[:0]),
@@ -110,8 +116,9 @@ def calibrate(
         spread_scale=tempo.scale,
         age_modes=age.share,
         age_scale=age.scale,
-        clock=clock_information(model, people, spread),
-        clock_people=people,
+        clock=clock_covariance(model, visits, pairs, clock_weight(model).sum(axis=1), spread),
+        clock_visits=visits,
+        clock_pairs=pairs,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
         coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
         texture=_texture(model, sample, how),

@@ -8,7 +8,7 @@ import numpy as np
 
 from prism.calibration import LEVELS
 from prism.covariation import Covariation, Texture
-from prism.model.clock import CLOCK_SIZE
+from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.typing import Floats, Points
 
 
@@ -28,8 +28,9 @@ class Calibration:
         scores_paper: (H,) the paper's scores.
         points: (K, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
-        clock: (C, C) how well the cohort's own clock is known.
-        clock_people: (A,) subjects it was learned from, about each of its ages.
+        clock: (C, C) covariance of the cohort's own clock; NaN if nobody has shown it.
+        clock_visits: (A,) visits it was learned from, about each of its ages.
+        clock_pairs: (A, A) pairs of them that are of one subject.
         forecast_pairs: How many pairs of visits the forecast factors come from.
         modes: Share of the modes, as far as they are not tempo, that counts in developmental time.
         spread_scale: Found over claimed spread of that time about the calendar.
@@ -53,7 +54,8 @@ class Calibration:
     points: Floats
     judge: np.ndarray
     clock: Floats
-    clock_people: Floats
+    clock_visits: Floats
+    clock_pairs: Floats
     forecast_pairs: int = 0
     modes: float = 0.0
     spread_scale: float = 1.0
@@ -81,8 +83,9 @@ class Calibration:
             scores_paper=empty,
             points=np.empty((0, 0)),
             judge=np.empty(0, dtype=int),
-            clock=np.zeros((CLOCK_SIZE, CLOCK_SIZE)),
-            clock_people=empty,
+            clock=np.full((CLOCK_SIZE, CLOCK_SIZE), np.nan),
+            clock_visits=np.zeros(CLOCK_AGES),
+            clock_pairs=np.zeros((CLOCK_AGES, CLOCK_AGES)),
         )
 
     @property

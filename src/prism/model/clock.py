@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from prism.cohort import Correspondence
 from prism.covariation import Covariation
@@ -17,22 +18,24 @@ if TYPE_CHECKING:
 CLOCK_AGES = 65
 CLOCK_BENDS = 8  # spans of time in each of which a clock may bend on its own
 CLOCK_SIZE = 2 + CLOCK_BENDS
+STRAIGHTEST = 1e-9  # bend of a clock, so that a prior on it stays finite
 UNKNOWN = 1e-12  # information on a clock that nobody has shown, against that of one who has
+MOST_POINTS = 4096  # whose clocks are judged at a time
 
 
-def clock_people(model: PRISM, cohort: Correspondence) -> Floats:
-    """(A,) how many subjects were seen about each of the clock's ages.
+def clock_visits(model: PRISM, cohort: Correspondence) -> tuple[Floats, Floats]:
+    """(A,) visits about each of the clock's ages, (A, A) pairs of visits of one subject.
 
-    The population was learned from visits, all alike, so that who came often counts for more:
-    people with k visits each are worth (sum k)^2 / sum k^2 who came equally often.
+    Every visit pairs with itself as well.
     """
     ages, t = clock_ages(model), cohort.visits.t
-    _, count = np.unique(cohort.visits.subject, return_counts=True)
+    names, owner = np.unique(cohort.visits.subject, return_inverse=True)
     place = np.interp(t, ages, np.arange(len(ages)))
     below = np.minimum(place.astype(int), len(ages) - 2)
-    share = place - below
-    visits = np.bincount(below, 1 - share, len(ages)) + np.bincount(below + 1, share, len(ages))
-    return visits * count.sum() / np.square(count).sum()
+    seen = np.zeros((len(names), len(ages)))
+    np.add.at(seen, (owner, below), 1 - place + below)
+    np.add.at(seen, (owner, below + 1), place - below)
+    return seen.sum(axis=0), seen.T @ seen
 
 
 def clock_ages(model: PRISM) -> Floats:
@@ -40,27 +43,58 @@ def clock_ages(model: PRISM) -> Floats:
     return np.linspace(*model.ages, CLOCK_AGES)
 
 
-def clock_information(model: PRISM, people: Floats, spread: Floats) -> Floats:
-    """(..., C, C) information of the cohort on a shift, a stretch and the bends of a clock.
+def clock_weight(model: PRISM) -> Floats:
+    """(A, M) how strongly a visit pulls a point's clock in training: |mu_t|^2 / std.
+
+    The mean's loss has the slope e / std, and a clock that is off by c moves mu by mu_t c.
+    """
+    ages = np.repeat(clock_ages(model)[:, None], len(model.template), axis=1)
+    field, mu_t = model.table.at(torch.as_tensor(ages))
+    return (mu_t**2 / field.std).sum(-1).numpy()
+
+
+def clock_covariance(
+    model: PRISM, visits: Floats, pairs: Floats, weight: Floats, spread: Floats
+) -> Floats:
+    """[Eq. clock] (..., C, C) error of a clock's shift, stretch and bends; NaN if none was shown.
 
     The mean trajectory was learned from finitely many subjects, who run ahead or behind; whoever
-    is dated by it shares its error. Subjects count by their temporal spread. The prior on
-    curvature counts as well: where growth is straight, the clock cannot bend far; where growth
-    bends, every span of time has a clock of its own.
+    is dated by it shares its error. It is a least-squares fit whose weights are not those of the
+    spread, and the visits of one subject err together: H^-1 (S + P) H^-1 with H = sum w b b' + P
+    and S the sum over subjects of (sum w spread b)(sum w spread b)'. P is the prior on curvature:
+    where growth is straight, the clock cannot bend far; where growth bends, every span of time
+    has a clock of its own. With one visit a subject and w = spread^-2 it is H^-1.
 
     Args:
         model: Gives the ages and the mean trajectory.
-        people: (A,) subjects about every age.
+        visits: (A,) see `clock_visits`.
+        pairs: (A, A) likewise.
+        weight: (A, ...) of a visit at every age, at any scale.
         spread: (A, ...) standard deviation of tau - t at every age.
     """
     ages = clock_ages(model)
     basis = clock_basis(model, ages)
-    weight = people / np.maximum(spread.T, 1e-9 * np.ptp(ages)) ** 2  # (..., A)
-    products = (basis[:, :, None] * basis[:, None, :]).reshape(len(ages), -1)
-    information = (weight @ products).reshape(*weight.shape[:-1], CLOCK_SIZE, CLOCK_SIZE)
-    bends = np.arange(2, CLOCK_SIZE)
-    information[..., bends, bends] += 1 / clock_bend(model, ages) ** 2
-    return information
+    weight, spread = weight.T, np.maximum(spread.T, 1e-9 * np.ptp(ages))  # (..., A)
+    people = visits * visits.sum() / max(pairs.sum(), 1e-300)  # who came often is fewer people
+    told, heard = spread**-2 @ people, weight @ visits
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = weight * (told / heard)[..., None]
+    pull = np.where(np.isfinite(spread), weight * spread, 0.0)[..., None] * basis
+    prior = np.zeros((CLOCK_SIZE, CLOCK_SIZE))
+    np.fill_diagonal(prior[2:, 2:], max(clock_bend(model, ages), STRAIGHTEST) ** -2.0)
+    inverse = _inverse(basis.T @ ((weight * visits)[..., None] * basis) + prior)
+    scatter = np.swapaxes(pull, -1, -2) @ pairs @ pull
+    known = (told > 0) & (heard > 0)
+    return np.where(known[..., None, None], inverse @ (scatter + prior) @ inverse, np.nan)
+
+
+def _inverse(information: Floats) -> Floats:
+    """Inverse (..., C, C) that stays finite where nothing is known."""
+    scale = np.sqrt(np.diagonal(information, axis1=-2, axis2=-1))
+    scale = np.where(scale > 0, scale, 1.0)
+    scale = scale[..., :, None] * scale[..., None, :]
+    regular = np.nan_to_num(information / scale) + UNKNOWN * np.eye(information.shape[-1])
+    return np.linalg.inv(regular) / scale
 
 
 def clock_basis(model: PRISM, t: Floats) -> Floats:
@@ -92,27 +126,27 @@ def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float | Float
 
 
 def clock_error(model: PRISM, tau: Times) -> Times:
-    """[Eq. clock] Standard error of the mean trajectory itself, in time, (N,).
+    """Standard error of the mean trajectory itself, in time, (N,).
 
-    The cohort's information G on a shift, a stretch and the bends of its clock gives
-    sqrt(b' G^-1 b) at a time with basis b; beyond the training ages it is that of the nearer end.
+    It is sqrt(b' V b) at a time with basis b; beyond the training ages that of the nearer end.
     """
     return _error_of_clock(model, tau, model.calibration.clock)
 
 
 def point_clock_error(model: PRISM, tau: Times) -> Floats:
     """The same of every point's own clock, (N, M): where people differ more it is known less."""
-    spread = model.spread(clock_ages(model))
-    known = clock_information(model, model.calibration.clock_people, spread)
-    return _error_of_clock(model, tau, known).T
+    known = model.calibration
+    weight, spread = clock_weight(model), model.spread(clock_ages(model))
+    parts = []
+    for first in range(0, len(model.template), MOST_POINTS):
+        some = np.s_[:, first : first + MOST_POINTS]
+        sure = known.clock_visits, known.clock_pairs, weight[some], spread[some]
+        parts.append(_error_of_clock(model, tau, clock_covariance(model, *sure)))
+    return np.concatenate(parts).T
 
 
-def _error_of_clock(model: PRISM, tau: Times, information: Floats) -> Floats:
+def _error_of_clock(model: PRISM, tau: Times, covariance: Floats) -> Floats:
     basis = clock_basis(model, np.clip(np.nan_to_num(tau, nan=model.ages[0]), *model.ages))
-    scale = np.sqrt(np.diagonal(information, axis1=-2, axis2=-1))
-    scale = np.where(scale > 0, scale, 1.0)
-    scale = scale[..., :, None] * scale[..., None, :]
-    inverse = np.linalg.inv(information / scale + UNKNOWN * np.eye(basis.shape[1])) / scale
     products = (basis[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
-    variance = inverse.reshape(*inverse.shape[:-2], -1) @ products.T
-    return np.sqrt(np.maximum(variance, 0.0))
+    variance = covariance.reshape(*covariance.shape[:-2], -1) @ products.T
+    return np.where(np.isnan(variance), np.inf, np.sqrt(np.maximum(variance, 0.0)))

@@ -18,7 +18,7 @@ from prism.errors import CohortError, ModelError
 from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
 from prism.model.calibrated import Calibration
-from prism.model.clock import CLOCK_SIZE
+from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -27,12 +27,12 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 7
+FORMAT = 8
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
     "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
-    "clock", "clock_people",
+    "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
     "forecast_pairs", "modes", "spread_scale", "age_modes", "age_scale", "coverage",
@@ -198,6 +198,8 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "points": (len(known.judges), known.points.shape[-1]),
         "judge": (held,),
         "clock": (CLOCK_SIZE, CLOCK_SIZE),
+        "clock_visits": (CLOCK_AGES,),
+        "clock_pairs": (CLOCK_AGES, CLOCK_AGES),
     }
     found = {name: getattr(known, name).shape for name in expected}
     for k, how in enumerate((model.covariation, *known.judges)):
