@@ -73,15 +73,24 @@ def clock_covariance(
         spread: (A, ...) standard deviation of tau - t at every age.
     """
     ages = clock_ages(model)
-    basis = clock_basis(model, ages)
+    basis, prior = clock_basis(model, ages), np.zeros((CLOCK_SIZE, CLOCK_SIZE))
+    np.fill_diagonal(prior[2:, 2:], max(clock_bend(model, ages), STRAIGHTEST) ** -2.0)
     weight, spread = weight.T, np.maximum(spread.T, 1e-9 * np.ptp(ages))  # (..., A)
+    if weight.ndim == 1:
+        return _sandwich(basis, prior, visits, pairs, weight, spread)
+    parts = range(0, len(weight), MOST_POINTS)
+    some = ((weight[k : k + MOST_POINTS], spread[k : k + MOST_POINTS]) for k in parts)
+    return np.concatenate([_sandwich(basis, prior, visits, pairs, *each) for each in some])
+
+
+def _sandwich(
+    basis: Floats, prior: Floats, visits: Floats, pairs: Floats, weight: Floats, spread: Floats
+) -> Floats:
     people = visits * visits.sum() / max(pairs.sum(), 1e-300)  # who came often is fewer people
     told, heard = spread**-2 @ people, weight @ visits
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = weight * (told / heard)[..., None]
-    pull = np.where(np.isfinite(spread), weight * spread, 0.0)[..., None] * basis
-    prior = np.zeros((CLOCK_SIZE, CLOCK_SIZE))
-    np.fill_diagonal(prior[2:, 2:], max(clock_bend(model, ages), STRAIGHTEST) ** -2.0)
+        pull = np.where(np.isfinite(spread), weight * spread, 0.0)[..., None] * basis
     inverse = _inverse(basis.T @ ((weight * visits)[..., None] * basis) + prior)
     scatter = np.swapaxes(pull, -1, -2) @ pairs @ pull
     known = (told > 0) & (heard > 0)
@@ -135,14 +144,11 @@ def clock_error(model: PRISM, tau: Times) -> Times:
 
 def point_clock_error(model: PRISM, tau: Times) -> Floats:
     """The same of every point's own clock, (N, M): where people differ more it is known less."""
-    known = model.calibration
-    weight, spread = clock_weight(model), model.spread(clock_ages(model))
-    parts = []
-    for first in range(0, len(model.template), MOST_POINTS):
-        some = np.s_[:, first : first + MOST_POINTS]
-        sure = known.clock_visits, known.clock_pairs, weight[some], spread[some]
-        parts.append(_error_of_clock(model, tau, clock_covariance(model, *sure)))
-    return np.concatenate(parts).T
+    known, spread = model.calibration, model.spread(clock_ages(model))
+    seen = known.clock_visits, known.clock_pairs
+    return _error_of_clock(
+        model, tau, clock_covariance(model, *seen, clock_weight(model), spread)
+    ).T
 
 
 def _error_of_clock(model: PRISM, tau: Times, covariance: Floats) -> Floats:
