@@ -37,6 +37,57 @@ def crossed_p_value(scores: Floats, references: Sequence[Floats]) -> Floats:
     return np.where(np.isnan(scores).all(axis=0), np.nan, (1 + above) / (1 + count))
 
 
+def agreed_p_value(scores: Floats, references: Sequence[Floats], agreement: float) -> Floats:
+    """[Eq. agreed] p-value of the judges' mean opinion, for judges who agree only so far.
+
+    Where each judge errs in its own way the mean of p-values is drawn to the middle, and too few
+    normals are called unusual. Here ranks become normal scores z, whose mean over K judges has the
+    variance (1 + (K - 1) a) / K if any two correlate by a: p = Phi(mean z / its deviation), never
+    below what counting allows. NaN where no judge speaks.
+
+    Args:
+        scores: (K, N) one score a judge.
+        references: K arrays of scores, each of its judge.
+        agreement: a, see `agreement`.
+    """
+    from scipy.special import ndtr, ndtri
+
+    z = np.full(scores.shape, np.nan)
+    for k, reference in enumerate(references):
+        known = np.sort(reference[~np.isnan(reference)])
+        if len(known):
+            above = len(known) - np.searchsorted(known, scores[k], side="left")
+            z[k] = np.where(np.isnan(scores[k]), np.nan, ndtri((above + 0.5) / (len(known) + 1)))
+    heard = ~np.isnan(z)
+    judges = np.maximum(heard.sum(axis=0), 1)
+    deviation = np.sqrt((1 + (judges - 1) * agreement) / judges)
+    p = ndtr(np.where(heard, z, 0.0).sum(axis=0) / judges / deviation)
+    least = crossed_p_value(np.full((len(scores), 1), np.inf), references)
+    return np.where(heard.any(axis=0), np.maximum(p, least), np.nan)
+
+
+def agreement(opinions: Floats, own: np.ndarray) -> float:
+    """[Eq. agreement] Correlation of a judge's scores of those it has not seen with others' scores.
+
+    By normal scores of ranks among those a judge has not seen. The others have seen them, so that
+    it is rather too low than too high. 1 where nothing can be compared.
+
+    Args:
+        opinions: (K, N) one score a judge; NaN where it does not speak.
+        own: (N,) which judge has not seen the subject.
+    """
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    common, each = 0.0, 0.0
+    for k in range(len(opinions)):
+        heard = opinions[:, (own == k) & ~np.isnan(opinions).any(axis=0)]
+        z = ndtri(rankdata(heard, axis=1) / (heard.shape[1] + 1))
+        common += float(z[k] @ z.sum(axis=0) - z[k] @ z[k])
+        each += float(z[k] @ z[k]) * (len(opinions) - 1)
+    return min(max(common / each, 0.0), 1.0) if each else 1.0
+
+
 def false_discovery_rate(p: Floats) -> Floats:
     """[Eq. fdr] Benjamini and Hochberg's adjusted p-values along the last axis; NaN stays.
 

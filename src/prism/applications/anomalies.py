@@ -6,20 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism import rules
 from prism.applications.ages import with_ages
 from prism.applications.places import place_in_words
 from prism.calibration import conformal_p_value, crossed_p_value, false_discovery_rate
 from prism.cohort import Correspondence, Visits
-from prism.covariation import GROWTH, TOGETHER, Patches, patch_scores
+from prism.covariation import GROWTH, TOGETHER, Patches
 from prism.model import PRISM
-from prism.model.calibrate import (
-    low_rank_score,
-    mahalanobis_distance,
-    paper_scores,
-    point_map,
-    strongest,
-)
+from prism.model.normals import Verdict, paper_scores, point_map, strongest
 from prism.model.state import Residuals
 from prism.typing import Floats
 
@@ -85,21 +78,17 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
         _judge(model, aged[row : row + size], patches) for row in range(0, max(len(aged), 1), size)
     ]
     found = _Verdicts.join(blocks)
-
-    def p_value(verdicts: Floats, reference: Floats) -> Floats:
-        return crossed_p_value(verdicts, known.by_judge(reference))
-
     point_p, paper = crossed_p_value(found.points, list(known.points)), paper_scores(model, aged)
     return Anomaly(
         visits=cohort.visits,
         score=found.score,
-        p_value=p_value(found.strangest, known.scores),
+        p_value=known.p_value(found.strangest, "scores"),
         score_growth=found.score_growth,
-        p_value_growth=p_value(found.growth, known.scores_growth),
+        p_value_growth=known.p_value(found.growth, "scores_growth"),
         score_low_rank=found.low_rank.mean(0),
-        p_value_low_rank=p_value(found.low_rank, known.scores_low_rank),
+        p_value_low_rank=known.p_value(found.low_rank, "scores_low_rank"),
         score_mahalanobis=found.mahalanobis.mean(0),
-        p_value_mahalanobis=p_value(found.mahalanobis, known.scores_mahalanobis),
+        p_value_mahalanobis=known.p_value(found.mahalanobis, "scores_mahalanobis"),
         score_paper=paper,
         p_value_paper=conformal_p_value(-paper, -known.scores_paper),
         where=[
@@ -138,14 +127,12 @@ class _Verdicts:
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
     known = model.calibration
-    tests, low_rank, mahalanobis = [], [], []
-    for table, how in model.judges:
-        seen = Residuals.of(table, model.template, cohort)
-        x = how.visible(seen.r, seen.Sigma)
-        tests.append(patch_scores(how, x, seen.mu_t, model.template, patches))
-        low_rank.append(low_rank_score(how, seen))
-        mahalanobis.append(rules.mahalanobis_score(mahalanobis_distance(seen)))
-    standard = (np.stack(tests) - known.patch_mean) / known.patch_sd  # (K, N, 3, P)
+    verdicts = [
+        Verdict.of(how, Residuals.of(table, model.template, cohort), patches, model.template)
+        for table, how in model.judges
+    ]
+    tests = np.stack([each.tests for each in verdicts])
+    standard = (tests - known.patch_mean) / known.patch_sd  # (K, N, 3, P)
     together = standard.mean(0)
     score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
@@ -155,7 +142,7 @@ def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
         score_growth=strongest(together[:, GROWTH])[0],
         strangest=np.stack([strongest(each[:, TOGETHER])[0] for each in standard]),
         growth=np.stack([strongest(each[:, GROWTH])[0] for each in standard]),
-        low_rank=np.stack(low_rank),
-        mahalanobis=np.stack(mahalanobis),
+        low_rank=np.stack([each.low_rank for each in verdicts]),
+        mahalanobis=np.stack([each.mahalanobis for each in verdicts]),
         points=np.stack([point_map(each, patches, model.template) + hidden for each in standard]),
     )

@@ -12,17 +12,7 @@ import torch
 from prism import rules
 from prism.calibration import LEVELS, interval_factors
 from prism.cohort import Correspondence
-from prism.covariation import (
-    GROWTH,
-    TOGETHER,
-    Covariation,
-    Patches,
-    Texture,
-    believe,
-    fit_covariation,
-    learn_texture,
-    patch_scores,
-)
+from prism.covariation import Covariation, Texture, fit_covariation, learn_texture
 from prism.intrinsic import TimeTable, mle_time
 from prism.model.calibrated import Calibration
 from prism.model.clock import (
@@ -33,6 +23,7 @@ from prism.model.clock import (
     clock_weight,
 )
 from prism.model.dating import choose_dating
+from prism.model.normals import normal_scores
 from prism.model.state import Residuals, forecast_residuals
 from prism.typing import Floats, Strings
 
@@ -40,10 +31,9 @@ if TYPE_CHECKING:
     from prism.model.core import PRISM
 
 MOST_VALUES, MOST_VISITS = 6_000_000, 2000  # residual coordinates and visits to calibrate on
-MOST_REFERENCE, MOST_DATED = 1000, 500  # visits whose scores are kept; to choose how to date
+MOST_DATED = 500  # visits to choose how to date by
 FOLDS = 3
 FEWEST_PAIRS = 20
-POINT_REFERENCE = 20_000
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
 
 
@@ -111,7 +101,7 @@ def calibrate(
         forecast=interval_factors(u_forecast if enough else u[:0]),
         forecast_paper=interval_factors(u_paper) if enough else interval_factors(u),
         forecast_pairs=len(u_forecast),
-        **_anomaly_reference(model, cross),
+        **normal_scores(model, cross),
         modes=tempo.share,
         spread_scale=tempo.scale,
         age_modes=age.share,
@@ -223,106 +213,11 @@ def paper_forecast(model: PRISM, cohort: Correspondence, start: np.ndarray, t1: 
     return model.mean_shapes(rules.forecast_time(z, t1, model.spread(t1)))
 
 
-def _anomaly_reference(model: PRISM, cross: CrossFit) -> dict[str, Floats]:
-    """Scores of normals by covariations that have not seen them."""
-    patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
-    found = np.empty((len(cross.fold), 3, len(patches.centre)))
-    low_rank = np.empty(len(cross.fold))
-    for rows, _, how in cross.parts():
-        seen = cross.seen[rows]
-        x = how.visible(seen.r, seen.Sigma)
-        found[rows] = patch_scores(how, x, seen.mu_t, model.template, patches)
-        low_rank[rows] = low_rank_score(how, seen)
-    mean, sd = _moments(found)
-    standard = (found - mean) / sd
-    maps = point_map(standard, patches, model.template)
-    each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
-    distance = mahalanobis_distance(cross.seen)
-    return {
-        "patch_mean": mean,
-        "patch_sd": sd,
-        "scores": strongest(standard[:, TOGETHER])[0],
-        "scores_growth": strongest(standard[:, GROWTH])[0],
-        "scores_low_rank": low_rank,
-        "scores_mahalanobis": rules.mahalanobis_score(distance),
-        "scores_paper": paper_scores(model, cross.cohort),
-        "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
-        "judge": cross.fold,
-    }
-
-
-def _quantiles(values: Floats, count: int) -> Floats:
-    """So many evenly chosen of sorted values, NaN last and left out."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return np.full(count, np.nan)
-    return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
-
-
-def _moments(scores: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of every patch's tests over normals, drawn to the common ones.
-
-    A patch counts for as much as its visits; the common value stands in where it was hardly seen.
-    """
-    seen = ~np.isnan(scores)
-    count = seen.sum(0)
-    filled = np.where(seen, scores, 0.0)
-    common = filled.sum((0, 2)) / np.maximum(count.sum(1), 1)
-    mean = (filled.sum(0) + 10 * common[:, None]) / (count + 10)
-    square = np.where(seen, np.square(scores - mean), 0.0)
-    common_square = square.sum((0, 2)) / np.maximum(count.sum(1), 1)
-    variance = (square.sum(0) + 10 * common_square[:, None]) / (count + 10)
-    return mean, np.sqrt(np.maximum(variance, 1e-12))
-
-
-def strongest(standard: Floats) -> tuple[Floats, np.ndarray]:
-    """Greatest value over patches (N, P), NaN where none was seen, and the patch it is at."""
-    filled = np.where(np.isnan(standard), -np.inf, standard)
-    where = filled.argmax(axis=1)
-    value = filled[np.arange(len(filled)), where]
-    return np.where(np.isinf(value), np.nan, value), where
-
-
-def point_map(standard: Floats, patches: Patches, template: Floats) -> Floats:
-    """How far the small patch around every point has moved together, (N, M)."""
-    from scipy.spatial import KDTree
-
-    size = min(1, int(patches.size.max()))
-    which = np.flatnonzero(patches.size == size)
-    nearest = which[KDTree(template[patches.centre[which]]).query(template)[1]]
-    return standard[:, TOGETHER, nearest]
-
-
-def low_rank_score(how: Covariation, seen: Residuals) -> Floats:
-    """[Eq. low-rank-score] Surprise at the whole shape for its age: minus the log evidence, (N,).
-
-    In units of its own degrees of freedom, so that partial shapes compare.
-    """
-    x = how.visible(seen.r, seen.Sigma)
-    count = np.maximum(x.seen.sum(-1), 1) * x.r.shape[-1]
-    size = max(1, 200_000 // x.r[0].size)
-    found = [believe(how.factors, x[v : v + size]).evidence for v in range(0, len(x), size)]
-    return -np.concatenate(found) / count
-
-
-def mahalanobis_distance(seen: Residuals) -> Floats:
-    """|L^-1 (d - mu)| of every point, (N, M); NaN where missing."""
-    solved = np.linalg.solve(seen.Sigma, np.nan_to_num(seen.r)[..., None])[..., 0]
-    square = (np.nan_to_num(seen.r) * solved).sum(-1)
-    return np.where(np.isnan(seen.r[..., 0]), np.nan, np.sqrt(square))
-
-
 def standardised(model: PRISM, cohort: Correspondence) -> Floats:
     """(d - mu) / std of every coordinate, (N, M, n); NaN where missing."""
     field = model.field_at(cohort.visits.t)
     d = torch.as_tensor(model.displacements(cohort))
     return ((d - field.mu) / field.std).numpy()
-
-
-def paper_scores(model: PRISM, cohort: Correspondence) -> Floats:
-    """The paper's anomaly score of every visit from the encoder's times, (N,)."""
-    tau = model.encoder(model.template, model.displacements(cohort))
-    return rules.paper_score(tau, model.spread(cohort.visits.t))
 
 
 def _cross_coverage(u: Floats, fold: np.ndarray) -> dict[str, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from prism.calibration import LEVELS
+from prism.calibration import LEVELS, agreed_p_value
 from prism.covariation import Covariation, Texture
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.typing import Floats, Points
@@ -28,6 +28,7 @@ class Calibration:
         scores_paper: (H,) the paper's scores.
         points: (K, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
+        agreement: Field of scores -> correlation of two judges' opinions of one visit.
         clock: (C, C) covariance of the cohort's own clock; NaN if nobody has shown it.
         clock_visits: (A,) visits it was learned from, about each of its ages.
         clock_pairs: (A, A) pairs of them that are of one subject.
@@ -61,6 +62,7 @@ class Calibration:
     spread_scale: float = 1.0
     age_modes: float = 0.0
     age_scale: float = 1.0
+    agreement: dict[str, float] = field(default_factory=dict)
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
     texture: Texture = field(default_factory=Texture)
@@ -97,6 +99,8 @@ class Calibration:
         """
         return max(self.spread_scale, 1.0) if self.modes else 1.0
 
-    def by_judge(self, scores: Floats) -> list[Floats]:
-        """Reference scores (H,) of each judge."""
-        return [scores[self.judge == k] for k in range(len(self.judges))]
+    def p_value(self, verdicts: Floats, scores: str) -> Floats:
+        """(N,) of what the judges say of new visits (K, N), by a field of scores of normals."""
+        known: Floats = getattr(self, scores)
+        references = [known[self.judge == k] for k in range(len(self.judges))]
+        return agreed_p_value(verdicts, references, self.agreement[scores])

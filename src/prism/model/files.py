@@ -27,7 +27,7 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 8
+FORMAT = 9
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
@@ -35,8 +35,8 @@ _ARRAYS = (
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
-    "forecast_pairs", "modes", "spread_scale", "age_modes", "age_scale", "coverage",
-    "coverage_forecast",
+    "forecast_pairs", "modes", "spread_scale", "age_modes", "age_scale", "agreement",
+    "coverage", "coverage_forecast",
 )  # fmt: skip
 
 
