@@ -47,7 +47,7 @@ class Verdict:
         )
 
     def scores(self, mean: Floats, sd: Floats) -> dict[str, Floats]:
-        """(N,) of every kind, where a patch's tests have these moments (3, P) among normals."""
+        """(N,) of every kind, where tests have these moments ([N,] 3, P) among normals."""
         standard = (self.tests - mean) / sd
         return {
             "scores": strongest(standard[:, TOGETHER])[0],
@@ -68,17 +68,18 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
         found = Verdict.of(how, cross.seen[rows], patches, model.template)
         for name, values in vars(found).items():
             getattr(verdict, name)[rows] = values
-    mean, sd = _moments(verdict.tests)
+    mean, sd = _moments_of_others(verdict.tests, cross.fold)
     maps = point_map((verdict.tests - mean) / sd, patches, model.template)
     each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
+    patch_mean, patch_sd = _moments(verdict.tests)
     return {
-        "patch_mean": mean,
-        "patch_sd": sd,
+        "patch_mean": patch_mean,
+        "patch_sd": patch_sd,
         **verdict.scores(mean, sd),
         "scores_paper": paper_scores(model, cross.cohort),
         "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
         "judge": cross.fold,
-        "agreement": _agreement(model, cross.some(MOST_COMPARED), patches, mean, sd),
+        "agreement": _agreement(model, cross.some(MOST_COMPARED), patches, patch_mean, patch_sd),
     }
 
 
@@ -102,6 +103,16 @@ def _quantiles(values: Floats, count: int) -> Floats:
     if not len(known):
         return np.full(count, np.nan)
     return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
+
+
+def _moments_of_others(tests: Floats, fold: np.ndarray) -> tuple[Floats, Floats]:
+    """(N, 3, P) mean and standard deviation over the other parts: nobody is his own measure.
+
+    An outlier widens a deviation it counts in, and would look tamer than a new one like it.
+    """
+    names, part = np.unique(fold, return_inverse=True)
+    mean, sd = zip(*(_moments(tests[fold != name]) for name in names), strict=True)
+    return np.stack(mean)[part], np.stack(sd)[part]
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from prism.applications import anomaly
+from prism.calibration import conformal_p_value
 from prism.covariation import Patches
 from prism.model import PRISM
 from prism.model.calibrate import CrossFit
 from prism.model.normals import (
     _moments,
+    _moments_of_others,
     low_rank_score,
     mahalanobis_distance,
     normal_scores,
     point_map,
+    strongest,
 )
 from prism.model.state import Residuals
 from prism.simulate.study import Study
@@ -61,6 +64,20 @@ def test_moments_are_those_of_each_patch_drawn_to_the_common_ones() -> None:
     common = np.nanmean(scores, axis=(0, 2))
     assert (np.abs(mean[:, 4] - common) < np.abs(np.nanmean(scores[..., 4], 0) - common)).all()
     assert np.isfinite(_moments(np.full((4, 3, 2), np.nan))[0]).all()
+
+
+def test_few_normals_are_as_strange_to_each_other_as_new_ones_to_them() -> None:
+    rng, size, flagged, by_themselves = np.random.default_rng(0), (1, 300), [], []
+    for _ in range(60):
+        normals, new = rng.standard_normal((50, *size)), rng.standard_normal((100, *size))
+        mean, sd = _moments_of_others(normals, np.arange(50) % 4)
+        own_mean, own_sd = _moments(normals)
+        score = strongest(((new - own_mean) / own_sd)[:, 0])[0]
+        for found, m, s in ((flagged, mean, sd), (by_themselves, own_mean, own_sd)):
+            reference = strongest(((normals - m) / s)[:, 0])[0]
+            found.append(np.mean(conformal_p_value(score, reference) < 0.1))
+    assert np.mean(flagged) == pytest.approx(0.1, abs=0.03)
+    assert np.mean(by_themselves) > 0.2
 
 
 def test_a_map_shows_the_patch_around_each_point() -> None:
