@@ -24,7 +24,7 @@ demo: $(READY)
 	$(BIN)/prism demo --out demo
 
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder -q
 
 slow: $(READY)
 	$(BIN)/python -m pytest -m slow -q
