@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prism.typing import Floats
+from prism.typing import Floats, Strings
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
@@ -86,6 +86,14 @@ def agreement(opinions: Floats, own: np.ndarray) -> float:
         common += float(z[k] @ z.sum(axis=0) - z[k] @ z[k])
         each += float(z[k] @ z[k]) * (len(opinions) - 1)
     return min(max(common / each, 0.0), 1.0) if each else 1.0
+
+
+def pays(gain: Floats, subject: Strings) -> bool:
+    """Whether visits (N,) of some subjects gain more than one standard error over the subjects."""
+    known = np.isfinite(gain)
+    _, owner = np.unique(subject[known], return_inverse=True)
+    mean = np.bincount(owner, gain[known]) / np.bincount(owner)
+    return len(mean) > 1 and bool(mean.mean() > mean.std(ddof=1) / np.sqrt(len(mean)))
 
 
 def false_discovery_rate(p: Floats) -> Floats:

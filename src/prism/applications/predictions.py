@@ -11,7 +11,7 @@ from prism import rules
 from prism.cohort import Correspondence
 from prism.errors import QueryError
 from prism.model import PRISM
-from prism.model.calibrate import paper_forecast
+from prism.model.forecasts import blend, paper_residuals
 from prism.model.state import Residuals, forecast_residuals
 from prism.typing import Cells, Shapes, Strings, Times
 
@@ -66,7 +66,8 @@ def predict_shape(
         cohort: Observed visits; those without an age cannot start a forecast.
         t1: Ages to forecast every subject for. Default: the ages of its own later visits.
         rule: "pooled" conditions the subject's whole shape on what was seen, as points and visits
-            co-vary; "paper" keeps every point's temporal z-score; "mean" is the population mean.
+            co-vary, and follows the paper's rule as far as that helped people not seen; "paper"
+            keeps every point's temporal z-score; "mean" is the population mean.
         level: Nominal share of the interval (0.5, 0.8, 0.9 or 0.95).
         history: "first" looks at the earliest visit alone, "all" at every visit before the age
             wanted (rule "pooled" only; the others know one visit). Default: "first" for a
@@ -85,7 +86,8 @@ def predict_shape(
         moved, width = _pooled(model, cohort, past, ages, level)
         points = mean + moved
     else:
-        points = mean if rule == "mean" else paper_forecast(model, cohort, start, ages)
+        moved = 0.0 if rule == "mean" else np.nan_to_num(_pointwise(model, cohort, start, ages))
+        points = mean + moved
         kind = "population" if rule == "mean" else "forecast_paper"
         width = model.interval_factor(kind, level) * model.field_at(ages).std.numpy()
     return Prediction(
@@ -131,7 +133,17 @@ def _pooled(
         moved.append(ahead.mean[:, 0])
         sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
         width.append(factor * sd)
-    return np.concatenate(moved), np.concatenate(width)
+    pooled, share = np.concatenate(moved), model.calibration.pointwise
+    if share > 0:
+        last = np.array([rows[-1] for rows in past], dtype=int)
+        pooled = blend(pooled, _pointwise(model, cohort, last, ages), share)
+    return pooled, np.concatenate(width)
+
+
+def _pointwise(model: PRISM, cohort: Correspondence, start: np.ndarray, ages: Times) -> Shapes:
+    """Residuals by the paper's rule from rows `start` to these ages; NaN where it is silent."""
+    d = model.displacements(cohort)[start]
+    return paper_residuals(model, model.table, d, cohort.visits.t[start], ages)
 
 
 def _pairs(

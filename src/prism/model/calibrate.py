@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from prism import rules
 from prism.calibration import LEVELS, interval_factors
 from prism.cohort import Correspondence
 from prism.covariation import Covariation, Texture, fit_covariation, learn_texture
-from prism.intrinsic import TimeTable, mle_time
+from prism.intrinsic import TimeTable
 from prism.model.calibrated import Calibration
 from prism.model.clock import (
     clock_ages,
@@ -23,8 +22,9 @@ from prism.model.clock import (
     clock_weight,
 )
 from prism.model.dating import choose_dating
+from prism.model.forecasts import forecast_errors
 from prism.model.normals import normal_scores
-from prism.model.state import Residuals, forecast_residuals
+from prism.model.state import Residuals
 from prism.typing import Floats, Strings
 
 if TYPE_CHECKING:
@@ -90,17 +90,18 @@ def calibrate(
         hows.append(fit_covariation(*data, tolerance, recipe)[0])
     cross = CrossFit(sample, seen, fold, model.judges_of(hows))
     u = _standardised_residuals(model, cohort, seen)
-    u_forecast, u_paper = _forecast_errors(model, cross)
-    enough = len(u_forecast) >= FEWEST_PAIRS
+    ahead = forecast_errors(model, cross)
+    enough = len(ahead.pooled) >= FEWEST_PAIRS
     tempo, age = choose_dating(model, cross.some(MOST_DATED))
     spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
     visits, pairs = clock_visits(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
         population=interval_factors(u),
-        forecast=interval_factors(u_forecast if enough else u[:0]),
-        forecast_paper=interval_factors(u_paper) if enough else interval_factors(u),
-        forecast_pairs=len(u_forecast),
+        forecast=interval_factors(ahead.pooled if enough else u[:0]),
+        forecast_paper=interval_factors(ahead.paper) if enough else interval_factors(u),
+        forecast_pairs=len(ahead.pooled),
+        pointwise=ahead.pointwise,
         **normal_scores(model, cross),
         modes=tempo.share,
         spread_scale=tempo.scale,
@@ -110,7 +111,7 @@ def calibrate(
         clock_visits=visits,
         clock_pairs=pairs,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
-        coverage_forecast=_cross_coverage(u_forecast, np.arange(len(u_forecast)) % FOLDS),
+        coverage_forecast=_cross_coverage(ahead.pooled, np.arange(len(ahead.pooled)) % FOLDS),
         texture=_texture(model, sample, how),
         judges=tuple(hows),
     )
@@ -186,31 +187,6 @@ def _standardised_residuals(model: PRISM, cohort: Correspondence, seen: Residual
     if len(model.population.members) > 1 or len(cohort) * cohort.template.size > 5 * MOST_VALUES:
         return seen.r / np.sqrt(np.diagonal(seen.Sigma, axis1=-2, axis2=-1))
     return standardised(model, cohort)
-
-
-def _forecast_errors(model: PRISM, cross: CrossFit) -> tuple[Floats, Floats]:
-    """Standardised errors (P, M, n) of pooled and paper's forecasts, first visit to later ones."""
-    pooled, paper = [np.empty((0, *model.template.shape))], [np.empty((0, *model.template.shape))]
-    for rows, table, how in cross.parts():
-        seen, visits = cross.seen[rows], cross.cohort[rows]
-        start, later = rules.first_to_later(seen.subject, seen.t)
-        if not len(start):
-            continue
-        ahead = forecast_residuals(how, table, seen, list(start[:, None]), seen.t[later])
-        sd = np.sqrt(np.diagonal(ahead.cov[:, 0], axis1=-2, axis2=-1))
-        pooled.append((seen.r[later] - ahead.mean[:, 0]) / sd)
-        shapes = paper_forecast(model, visits, start, seen.t[later])
-        std = model.field_at(seen.t[later]).std.numpy()
-        paper.append((visits.points[later] - shapes) / std)
-    return np.concatenate(pooled), np.concatenate(paper)
-
-
-def paper_forecast(model: PRISM, cohort: Correspondence, start: np.ndarray, t1: Floats) -> Floats:
-    """The paper's forecast from rows `start` to ages t1, (P, M, n)."""
-    t0 = cohort.visits.t[start]
-    tau0 = mle_time(model.table, model.displacements(cohort)[start]).tau
-    z = rules.temporal_z(tau0, t0, model.spread(t0))
-    return model.mean_shapes(rules.forecast_time(z, t1, model.spread(t1)))
 
 
 def standardised(model: PRISM, cohort: Correspondence) -> Floats:

@@ -33,6 +33,7 @@ class Calibration:
         clock_visits: (A,) visits it was learned from, about each of its ages.
         clock_pairs: (A, A) pairs of them that are of one subject.
         forecast_pairs: How many pairs of visits the forecast factors come from.
+        pointwise: Share of the paper's rule in pooled forecasts.
         modes: Share of the modes, as far as they are not tempo, that counts in developmental time.
         spread_scale: Found over claimed spread of that time about the calendar.
         age_modes, age_scale: The same for calendar age, where all of the modes may count.
@@ -58,6 +59,7 @@ class Calibration:
     clock_visits: Floats
     clock_pairs: Floats
     forecast_pairs: int = 0
+    pointwise: float = 0.0
     modes: float = 0.0
     spread_scale: float = 1.0
     age_modes: float = 0.0

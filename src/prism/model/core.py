@@ -188,12 +188,15 @@ class PRISM:
         tables = self.member_tables
         return list(zip(tables if len(tables) > 1 else tables * len(hows), hows, strict=True))
 
-    def spread(self, t: Times) -> Floats:
+    def spread(self, t: Times, table: TimeTable | None = None) -> Floats:
         """[Eq. sigma-tau-map] sigma_tau (N, M) at the template points, infinite where unreadable.
 
         A point whose sigma_tau exceeds the training range says nothing about time: infinite.
+        By the table of one member, or of all.
         """
-        info = self.table.information(np.repeat(np.asarray(t)[:, None], len(self.template), 1))
+        info = (table or self.table).information(
+            np.repeat(np.asarray(t)[:, None], len(self.template), 1)
+        )
         sigma_tau = np.asarray(spread_of(info))
         return np.where(sigma_tau < self.population.units.t_range, sigma_tau, np.inf)
 

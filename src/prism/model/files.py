@@ -27,7 +27,7 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 9
+FORMAT = 10
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
@@ -35,7 +35,7 @@ _ARRAYS = (
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
-    "forecast_pairs", "modes", "spread_scale", "age_modes", "age_scale", "agreement",
+    "forecast_pairs", "pointwise", "modes", "spread_scale", "age_modes", "age_scale", "agreement",
     "coverage", "coverage_forecast",
 )  # fmt: skip
 
@@ -336,7 +336,7 @@ Research software; not a medical device.
 {_coverage_rows(known.coverage, known.coverage_forecast)}
 
 Forecast intervals come from {known.forecast_pairs} pairs of visits, anomaly scores from
-{len(known.scores)} visits.
+{len(known.scores)} visits. Of a forecast {100 * known.pointwise:.0f}% follow the paper's rule.
 """
 
 
