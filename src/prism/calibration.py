@@ -31,10 +31,15 @@ def crossed_p_value(scores: Floats, references: Sequence[Floats]) -> Floats:
     """
     above, count = np.zeros(scores.shape[1:]), 0
     for score, reference in zip(scores, references, strict=True):
-        known = np.sort(reference[~np.isnan(reference)])
-        above += len(known) - np.searchsorted(known, score, side="left")
-        count += len(known)
+        higher, known = _counted(score, reference)
+        above, count = above + higher, count + known
     return np.where(np.isnan(scores).all(axis=0), np.nan, (1 + above) / (1 + count))
+
+
+def _counted(score: Floats, reference: Floats) -> tuple[np.ndarray, int]:
+    """How many known references are as high as each score, and how many there are."""
+    known = np.sort(reference[~np.isnan(reference)])
+    return len(known) - np.searchsorted(known, score, side="left"), len(known)
 
 
 def agreed_p_value(scores: Floats, references: Sequence[Floats], agreement: float) -> Floats:
@@ -53,11 +58,10 @@ def agreed_p_value(scores: Floats, references: Sequence[Floats], agreement: floa
     from scipy.special import ndtr, ndtri
 
     z = np.full(scores.shape, np.nan)
-    for k, reference in enumerate(references):
-        known = np.sort(reference[~np.isnan(reference)])
-        if len(known):
-            above = len(known) - np.searchsorted(known, scores[k], side="left")
-            z[k] = np.where(np.isnan(scores[k]), np.nan, ndtri((above + 0.5) / (len(known) + 1)))
+    for k, (score, reference) in enumerate(zip(scores, references, strict=True)):
+        above, known = _counted(score, reference)
+        if known:
+            z[k] = np.where(np.isnan(score), np.nan, ndtri((above + 0.5) / (known + 1)))
     heard = ~np.isnan(z)
     judges = np.maximum(heard.sum(axis=0), 1)
     deviation = np.sqrt((1 + (judges - 1) * agreement) / judges)

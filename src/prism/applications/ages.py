@@ -43,7 +43,7 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     show the calendar badly.
     """
     tau = np.full(len(cohort), np.nan)
-    asked = _uncertain(cohort.visits)
+    asked = np.isnan(cohort.visits.t) | (age_errors(cohort.visits) > 0)
     if asked.any():
         d = model.displacements(cohort)[asked]
         tau[asked] = date(model.covariation, model.table, d, model.calibration.age_modes).tau
@@ -61,7 +61,8 @@ def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
         tau: (N,) times at which the whole shapes are dated; NaN where nothing is asked.
         visits: Their ages, NaN where unknown; errors in the column `t_error`.
     """
-    error, uncertain = age_errors(visits), _uncertain(visits)
+    error = age_errors(visits)
+    uncertain = np.isnan(visits.t) | (error > 0)
     median, se = visits.t.copy(), np.zeros(len(visits.t))
     lower, upper = visits.t.copy(), visits.t.copy()
     if uncertain.any():
@@ -80,10 +81,6 @@ def _quantiles(grid: Times, weight: Times) -> Times:
     """5, 50 and 95% of weights on a grid, each spread evenly over its step."""
     below = np.cumsum(weight) - weight / 2
     return np.interp([0.05, 0.5, 0.95], below, grid)
-
-
-def _uncertain(visits: Visits) -> np.ndarray:
-    return np.isnan(visits.t) | (age_errors(visits) > 0)
 
 
 def _weights(ages: Times, spread: Times, tau: float, t: float, error: float) -> tuple[Times, Times]:

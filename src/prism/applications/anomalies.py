@@ -12,7 +12,7 @@ from prism.calibration import conformal_p_value, crossed_p_value, false_discover
 from prism.cohort import Correspondence, Visits
 from prism.covariation import GROWTH, TOGETHER, Patches
 from prism.model import PRISM
-from prism.model.normals import Verdict, paper_scores, point_map, strongest
+from prism.model.normals import SCORES, Verdict, paper_scores, point_map, strongest
 from prism.model.state import Residuals
 from prism.typing import Floats
 
@@ -78,17 +78,18 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
         _judge(model, aged[row : row + size], patches) for row in range(0, max(len(aged), 1), size)
     ]
     found = _Verdicts.join(blocks)
+    p = {name: known.p_value(said, name) for name, said in found.opinions.items()}
     point_p, paper = crossed_p_value(found.points, list(known.points)), paper_scores(model, aged)
     return Anomaly(
         visits=cohort.visits,
         score=found.score,
-        p_value=known.p_value(found.strangest, "scores"),
+        p_value=p["scores"],
         score_growth=found.score_growth,
-        p_value_growth=known.p_value(found.growth, "scores_growth"),
-        score_low_rank=found.low_rank.mean(0),
-        p_value_low_rank=known.p_value(found.low_rank, "scores_low_rank"),
-        score_mahalanobis=found.mahalanobis.mean(0),
-        p_value_mahalanobis=known.p_value(found.mahalanobis, "scores_mahalanobis"),
+        p_value_growth=p["scores_growth"],
+        score_low_rank=found.opinions["scores_low_rank"].mean(0),
+        p_value_low_rank=p["scores_low_rank"],
+        score_mahalanobis=found.opinions["scores_mahalanobis"].mean(0),
+        p_value_mahalanobis=p["scores_mahalanobis"],
         score_paper=paper,
         p_value_paper=conformal_p_value(-paper, -known.scores_paper),
         where=[
@@ -105,44 +106,48 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """What K judges say of N visits; visits come last but for points."""
+    """What K judges say of N visits.
 
-    score: Floats  # (N,) strangest patch by their average
-    worst: np.ndarray  # (N,) its centre
-    score_growth: Floats  # (N,) the same along growth
-    strangest: Floats  # (K, N) strangest patch of each
-    growth: Floats  # (K, N)
-    low_rank: Floats  # (K, N)
-    mahalanobis: Floats  # (K, N)
-    points: Floats  # (K, N, M)
+    Attributes:
+        score, worst: (N,) strangest patch by their average, and its centre.
+        score_growth: (N,) the same along growth.
+        opinions: Kind of score -> (K, N) what each says.
+        points: (K, N, M) map of each.
+    """
+
+    score: Floats
+    worst: np.ndarray
+    score_growth: Floats
+    opinions: dict[str, Floats]
+    points: Floats
 
     @classmethod
     def join(cls, blocks: list[_Verdicts]) -> _Verdicts:
         """Verdicts on all visits, block after block."""
-        axis = {name: int(getattr(blocks[0], name).ndim > 1) for name in vars(blocks[0])}
-        return cls(
-            **{k: np.concatenate([getattr(b, k) for b in blocks], axis=a) for k, a in axis.items()}
-        )
+        whole = {
+            name: np.concatenate([getattr(b, name) for b in blocks])
+            for name in ("score", "worst", "score_growth")
+        }
+        said = {k: np.concatenate([b.opinions[k] for b in blocks], axis=1) for k in SCORES}
+        points = np.concatenate([b.points for b in blocks], axis=1)
+        return cls(**whole, opinions=said, points=points)
 
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
-    known = model.calibration
+    moments = model.calibration.patch_mean, model.calibration.patch_sd
     verdicts = [
         Verdict.of(how, Residuals.of(table, model.template, cohort), patches, model.template)
         for table, how in model.judges
     ]
-    tests = np.stack([each.tests for each in verdicts])
-    standard = (tests - known.patch_mean) / known.patch_sd  # (K, N, 3, P)
-    together = standard.mean(0)
+    said = [each.scores(*moments) for each in verdicts]
+    standard = [(each.tests - moments[0]) / moments[1] for each in verdicts]  # (N, 3, P) each
+    together = np.mean(standard, axis=0)
     score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
     return _Verdicts(
-        score=score,
-        worst=patches.centre[best],
-        score_growth=strongest(together[:, GROWTH])[0],
-        strangest=np.stack([strongest(each[:, TOGETHER])[0] for each in standard]),
-        growth=np.stack([strongest(each[:, GROWTH])[0] for each in standard]),
-        low_rank=np.stack([each.low_rank for each in verdicts]),
-        mahalanobis=np.stack([each.mahalanobis for each in verdicts]),
-        points=np.stack([point_map(each, patches, model.template) + hidden for each in standard]),
+        score,
+        patches.centre[best],
+        strongest(together[:, GROWTH])[0],
+        {name: np.stack([each[name] for each in said]) for name in SCORES},
+        np.stack([point_map(each, patches, model.template) + hidden for each in standard]),
     )

@@ -123,8 +123,7 @@ def _time_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> 
         result = {name: metrics.time_metrics(getattr(times, name), against) for name in names}
         result["against"] = "chronological age" if target is None else "true intrinsic time"
     if target is not None:
-        held = metrics.coverage_table((times.tau - target) / times.tau_se)
-        result["tau"]["coverage"] = {f"{level:g}": share for level, share in held.items()}
+        result["tau"]["coverage"] = _held((times.tau - target) / times.tau_se)
     if truth is not None:
         for r, region in enumerate(truth.regions.tolist()):
             point, true = int(truth.landmarks[r]), truth.tau[:, r]
@@ -139,7 +138,18 @@ def _landmark_times(times: TimeMap, point: int, true: np.ndarray) -> dict[str, A
         "likelihood": times.point_tau_mle,
         "encoder": times.point_tau_encoder,
     }
-    return {name: metrics.time_metrics(tau[:, point], true) for name, tau in found.items()}
+    result: dict[str, Any] = {
+        name: metrics.time_metrics(tau[:, point], true) for name, tau in found.items()
+    }
+    off = (times.point_tau[:, point] - true) / times.point_se[:, point]
+    return result | {"coverage": _held(off)}
+
+
+def _held(u: np.ndarray) -> dict[str, float]:
+    """Nominal level -> share of standardised errors inside the interval; empty if none is known."""
+    if np.isnan(u).all():
+        return {}
+    return {f"{level:g}": share for level, share in metrics.coverage_table(u).items()}
 
 
 def _coverage(model: PRISM, cohort: Correspondence) -> dict[str, Any]:
@@ -154,8 +164,7 @@ def _coverage(model: PRISM, cohort: Correspondence) -> dict[str, Any]:
         )
         for level in LEVELS
     }
-    bare = {f"{level:g}": share for level, share in metrics.coverage_table(u).items()}
-    return {"displacement": inside, "displacement_uncalibrated": bare}
+    return {"displacement": inside, "displacement_uncalibrated": _held(u)}
 
 
 def _spread_metrics(model: PRISM, truth: Truth) -> dict[str, dict[str, float]]:

@@ -19,6 +19,7 @@ from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
 from prism.model.calibrated import Calibration
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
+from prism.model.normals import SCORES
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -72,7 +73,9 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "population": {k: v for k, v in asdict(model.population.config).items() if v is not None},
         "encoder": asdict(model.encoder.config),
         "encoder_scales": asdict(model.encoder.scales),
-        "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
+        "calibration": {
+            name: getattr(model.calibration, name) for name in (*_NUMBERS, "agreement")
+        },
         "texture": asdict(model.calibration.texture),
         "covariation": _how_numbers(model.covariation),
         "judges": [_how_numbers(how) for how in model.calibration.judges],
@@ -182,6 +185,12 @@ def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.n
 
 
 def _check_arrays(model: PRISM, path: Path) -> None:
+    for name in SCORES:
+        if name not in model.calibration.agreement:
+            raise ModelError(
+                f"{path / MARK} does not say how far judges agree on {name}.",
+                "Train the model again with `prism fit`, or restore the folder from a backup.",
+            )
     points, n = model.template.shape
     known, patches = model.calibration, model.calibration.patch_mean.shape[-1]
     levels, held = (len(LEVELS), points, n), len(known.scores)

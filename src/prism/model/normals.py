@@ -10,7 +10,15 @@ import numpy as np
 from prism import rules
 from prism.calibration import agreement
 from prism.cohort import Correspondence
-from prism.covariation import GROWTH, TOGETHER, Covariation, Patches, believe, patch_scores
+from prism.covariation import (
+    GROWTH,
+    TOGETHER,
+    Covariation,
+    Patches,
+    Visible,
+    believe,
+    patch_scores,
+)
 from prism.model.state import Residuals
 from prism.typing import Floats
 
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_REFERENCE, MOST_COMPARED = 1000, 200  # visits whose scores are kept; that all judges score
 POINT_REFERENCE = 20_000
+SCORES = ("scores", "scores_growth", "scores_low_rank", "scores_mahalanobis")  # of a calibration
 
 
 @dataclass(frozen=True)
@@ -42,19 +51,15 @@ class Verdict:
         x = how.visible(seen.r, seen.Sigma)
         return cls(
             patch_scores(how, x, seen.mu_t, template, patches),
-            low_rank_score(how, seen),
+            low_rank_score(how, x),
             rules.mahalanobis_score(mahalanobis_distance(seen)),
         )
 
     def scores(self, mean: Floats, sd: Floats) -> dict[str, Floats]:
-        """(N,) of every kind, where tests have these moments ([N,] 3, P) among normals."""
+        """(N,) of each of `SCORES`, where tests have these moments ([N,] 3, P) among normals."""
         standard = (self.tests - mean) / sd
-        return {
-            "scores": strongest(standard[:, TOGETHER])[0],
-            "scores_growth": strongest(standard[:, GROWTH])[0],
-            "scores_low_rank": self.low_rank,
-            "scores_mahalanobis": self.mahalanobis,
-        }
+        patches = (strongest(standard[:, test])[0] for test in (TOGETHER, GROWTH))
+        return dict(zip(SCORES, (*patches, self.low_rank, self.mahalanobis), strict=True))
 
 
 def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
@@ -149,12 +154,11 @@ def point_map(standard: Floats, patches: Patches, template: Floats) -> Floats:
     return standard[:, TOGETHER, nearest]
 
 
-def low_rank_score(how: Covariation, seen: Residuals) -> Floats:
+def low_rank_score(how: Covariation, x: Visible) -> Floats:
     """[Eq. low-rank-score] Surprise at the whole shape for its age: minus the log evidence, (N,).
 
     In units of its own degrees of freedom, so that partial shapes compare.
     """
-    x = how.visible(seen.r, seen.Sigma)
     count = np.maximum(x.seen.sum(-1), 1) * x.r.shape[-1]
     size = max(1, 200_000 // x.r[0].size)
     found = [believe(how.factors, x[v : v + size]).evidence for v in range(0, len(x), size)]

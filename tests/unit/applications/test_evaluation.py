@@ -24,6 +24,10 @@ def test_with_a_truth_everything_is_measured(tiny_model: PRISM, tiny_study: Stud
     error = np.abs(tau - tiny_study.truth.tau_global).mean()
     assert found["time"]["tau"]["mae"] == pytest.approx(error)
     assert set(found["sigma_tau"]) == {"arm", "leg"}
+    arm, truth = tiny_study.truth.landmarks[0], tiny_study.truth.tau[:, 0]
+    times = intrinsic_time(tiny_model, tiny_study.correspondence)
+    held = np.abs(times.point_tau[:, arm] - truth) <= 1.6448536 * times.point_se[:, arm]
+    assert found["time"]["at_arm"]["coverage"]["0.9"] == pytest.approx(held.mean())
     assert found["prediction"]["paper"]["cd_x100"] > 0
     assert 0 <= found["anomaly"]["flagged_at_0.1"] <= 1
 

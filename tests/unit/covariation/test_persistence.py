@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from prism.covariation import Covariation, Factors, Persistence, believe
-from prism.covariation.persistence import learn_persistence, repeat_visits
+from prism.covariation.persistence import _steps_a_pair, learn_persistence, repeat_visits
 from tests.problems.covarying import covariances
 
 PEOPLE, VISITS, POINTS = 300, 4, 40
@@ -88,3 +90,26 @@ def test_correlation_is_one_at_no_lag_and_fades() -> None:
     np.testing.assert_allclose(found[0, 0], [1.0, 0.8 * np.exp(-0.5), 0.8 * np.exp(-2)])
     np.testing.assert_array_equal(found, found.swapaxes(-1, -2))
     np.testing.assert_array_equal(keep.correlation(1, t, t)[0, 0], [1.0, 0.5, 0.5])
+
+
+def test_what_lasts_for_life_is_not_taken_to_fade() -> None:
+    """Products of two visits scatter by 1 / sqrt(people); their difference is all but nothing."""
+    _, data = longitudinal([0.995, 0.3, 0.1], [np.inf] * 3)
+    found = learn_persistence(*data, tempo=np.array([0.5]))
+    assert found.share[0] == pytest.approx(0.995, abs=0.005)
+    assert np.isinf(found.span[0])
+
+
+def test_a_spread_that_is_off_at_some_ages_does_not_look_like_fading() -> None:
+    _, (factors, x, beliefs, subject, t) = longitudinal([0.98, 0.3, 0.1], [np.inf] * 3)
+    misjudged = beliefs.mean * np.interp(t, [0, 5, 10], [0.6, 1.5, 0.8])[:, None]
+    found = learn_persistence(
+        factors, x, replace(beliefs, mean=misjudged), subject, t, tempo=np.array([0.5])
+    )
+    assert found.correlation(0, np.zeros(1), np.array([8.0]))[0] == pytest.approx(0.98, abs=0.04)
+
+
+def test_people_count_by_their_steps_from_visit_to_visit() -> None:
+    visits = np.arange(2, 9)
+    pairs = visits * (visits - 1) // 2
+    np.testing.assert_allclose(_steps_a_pair(pairs) * pairs, visits - 1)

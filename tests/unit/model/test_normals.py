@@ -36,7 +36,7 @@ def test_surprise_is_minus_the_log_density_a_coordinate() -> None:
     r = np.random.default_rng(0).standard_normal((3, 5, 2))
     r[1, 2] = np.nan
     C = dense(how, Sigma[None], np.zeros(1)).measured
-    for row, found in enumerate(low_rank_score(how, residuals(r, Sigma))):
+    for row, found in enumerate(low_rank_score(how, how.visible(r, Sigma))):
         y = r[row].ravel()
         seen = ~np.isnan(y)
         part, y = C[np.ix_(seen, seen)], y[seen]
