@@ -159,7 +159,6 @@ BROKEN: dict[str, Maker] = {
     "setting lost": _text("dimension = 2\n", "", "dimension"),
     "setting of other type": _text("width = 16", 'width = "wide"', "model.toml"),
     "other width": _text("width = 16", "width = 17", "does not fit model.toml"),
-    "agreement lost": _text("scores_growth = ", "growth = ", "judges agree on scores_growth"),
     "weights truncated": _cut("population.safetensors", "population.safetensors"),
     "encoder truncated": _cut("encoder.safetensors", "encoder.safetensors"),
     "weights swapped": swapped_weights,

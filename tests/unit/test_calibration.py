@@ -5,10 +5,8 @@ import pytest
 
 from prism.calibration import (
     LEVELS,
-    agreed_p_value,
-    agreement,
+    combined_p_value,
     conformal_p_value,
-    crossed_p_value,
     false_discovery_rate,
     interval_factors,
 )
@@ -29,23 +27,6 @@ def test_conformal_p_value_is_exactly_uniform_among_exchangeable_scores(size: in
     np.testing.assert_allclose(np.sort(p), np.arange(1, size + 1) / size)
 
 
-def test_judges_on_different_scales_count_each_on_its_own() -> None:
-    """Two judges who see the same order, one in other units: as if there were one."""
-    scores = np.random.default_rng(0).permutation(12).astype(float)
-    scales = np.array([1.0, 1000.0])
-    judge = np.arange(12) % 2
-    for i in range(12):
-        rest = np.delete(np.arange(12), i)
-        references = [scales[k] * scores[rest][judge[rest] == k] for k in range(2)]
-        found = crossed_p_value(scales[:, None] * scores[[i]], references)
-        np.testing.assert_array_equal(found, conformal_p_value(scores[[i]], scores[rest]))
-
-
-def test_a_score_no_judge_can_give_has_no_p_value() -> None:
-    found = crossed_p_value(np.array([[NAN, 1.0], [NAN, 2.0]]), [np.arange(3.0), np.arange(2.0)])
-    np.testing.assert_array_equal(found, [NAN, 3 / 6])
-
-
 def opinions(count: int, judges: int, common: float, seed: int) -> np.ndarray:
     """(K, N) scores, any two judges' correlated by `common`, on scales of their own."""
     rng = np.random.default_rng(seed)
@@ -55,53 +36,46 @@ def opinions(count: int, judges: int, common: float, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("judges", [2, 4])
-@pytest.mark.parametrize("common", [0.3, 0.6, 0.9])
-def test_agreed_p_values_are_uniform_among_normals(judges: int, common: float) -> None:
-    references = list(opinions(judges * 2000, judges, common, 1).reshape(judges, judges, -1)[0])
-    references = [(k + 1) * reference for k, reference in enumerate(references)]
-    new = opinions(20_000, judges, common, 2)
-    found = agreed_p_value(new, references, common)
-    for level in (0.02, 0.1, 0.5, 0.9):
-        assert np.mean(found < level) == pytest.approx(level, rel=0.15)
-    if common < 0.9:
-        assert np.mean(crossed_p_value(new, references) < 0.1) < 0.085
+@pytest.mark.parametrize("common", [0.0, 0.3, 0.6, 0.9, 1.0])
+def test_combined_p_values_are_uniform_among_normals(judges: int, common: float) -> None:
+    """Exactly so for judges who are one or strangers, and nearly so in between."""
+    references = [opinions(40_000, judges, common, k + 1)[k] for k in range(judges)]
+    new = opinions(40_000, judges, common, 0)
+    found = combined_p_value(new, references)
+    off = 0.1 if common in (0.0, 1.0) else 0.2
+    for level in (0.02, 0.1, 0.5):
+        assert np.mean(found < level) == pytest.approx(level, rel=off)
+    if 0 < common < 0.9:
+        alone = [conformal_p_value(*pair) for pair in zip(new, references, strict=True)]
+        assert np.mean(np.mean(alone, axis=0) < 0.1) < 0.085  # drawn to the middle
 
 
 def test_judges_who_agree_are_one_judge() -> None:
-    """To half a reference, by which a normal score stays finite."""
+    """To half a reference, by which a p-value of one stays out of reach."""
     scores, reference = np.append(np.arange(-1.0, 8.0), NAN), np.append(np.arange(7.0), NAN)
     one = conformal_p_value(scores, reference)
-    found = agreed_p_value(np.stack([scores] * 3), [reference] * 3, 1.0)
+    found = combined_p_value(np.stack([scores] * 3), [reference] * 3)
     np.testing.assert_allclose(found, one - 0.5 / 8)
-    disagreeing = agreed_p_value(np.full((3, 1), 99.0), [reference] * 3, 0.2)
-    assert disagreeing == 1 / 22  # of 21 others, whatever a normal law would say
+    units = np.array([1.0, 1000.0, 0.1])
+    scaled = combined_p_value(units[:, None] * scores, [unit * reference for unit in units])
+    np.testing.assert_allclose(scaled, found)
+
+
+def test_a_p_value_is_never_below_one_in_all_that_were_compared() -> None:
+    few, many = np.arange(3.0), np.arange(999.0)
+    found = combined_p_value(np.array([[-1.0], [1e9]]), [few, many])
+    assert found == pytest.approx(1 / 1003, rel=0.5)
+    assert (combined_p_value(np.full((2, 1), 1e9), [many] * 2) >= 1 / 1999).all()
 
 
 def test_who_has_no_reference_or_no_opinion_is_not_asked() -> None:
     reference = np.arange(9.0)
-    alone = agreed_p_value(np.array([[2.0, 99.0]]), [reference], 0.5)
+    alone = combined_p_value(np.array([[2.0, 99.0]]), [reference])
     scores = np.array([[2.0, 99.0], [7.0, 7.0]])
-    np.testing.assert_allclose(agreed_p_value(scores, [reference, reference[:0]], 0.5), alone)
+    np.testing.assert_allclose(combined_p_value(scores, [reference, reference[:0]]), alone)
     scores[1] = NAN
-    np.testing.assert_allclose(agreed_p_value(scores, [reference] * 2, 0.5)[0], alone[0])
-    assert np.isnan(agreed_p_value(np.full((2, 1), NAN), [reference] * 2, 0.5)).all()
-
-
-@pytest.mark.parametrize("common", [0.0, 0.5, 0.9])
-def test_agreement_is_the_correlation_of_judges(common: float) -> None:
-    scores, own = opinions(6000, 3, common, 0), np.arange(6000) % 3
-    assert agreement(scores, own) == pytest.approx(common, abs=0.03)
-    scores[0, ::2] = NAN
-    assert agreement(scores, own) == pytest.approx(common, abs=0.03)
-
-
-def test_an_opinion_counts_of_those_a_judge_has_not_seen() -> None:
-    scores, own = opinions(600, 2, 0.5, 0), np.arange(600) % 2
-    scores[1, own == 0] = scores[0, own == 0]
-    assert agreement(scores, np.where(own == 0, 0, 9)) == pytest.approx(1.0)
-    assert agreement(scores, np.where(own == 0, 9, 1)) == pytest.approx(0.5, abs=0.1)
-    assert agreement(np.full((2, 4), NAN), np.arange(4) % 2) == 1.0
-    assert agreement(scores[:, :0], own[:0]) == 1.0
+    np.testing.assert_allclose(combined_p_value(scores, [reference] * 2)[0], alone[0])
+    assert np.isnan(combined_p_value(np.full((2, 1), NAN), [reference] * 2)).all()
 
 
 def brute_force_adjusted(p: np.ndarray) -> np.ndarray:

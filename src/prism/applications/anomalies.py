@@ -8,7 +8,7 @@ import numpy as np
 
 from prism.applications.ages import with_ages
 from prism.applications.places import place_in_words
-from prism.calibration import conformal_p_value, crossed_p_value, false_discovery_rate
+from prism.calibration import combined_p_value, conformal_p_value, false_discovery_rate
 from prism.cohort import Correspondence, Visits
 from prism.covariation import GROWTH, TOGETHER, Patches
 from prism.model import PRISM
@@ -79,7 +79,7 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
     ]
     found = _Verdicts.join(blocks)
     p = {name: known.p_value(said, name) for name, said in found.opinions.items()}
-    point_p, paper = crossed_p_value(found.points, list(known.points)), paper_scores(model, aged)
+    point_p, paper = combined_p_value(found.points, list(known.points)), paper_scores(model, aged)
     return Anomaly(
         visits=cohort.visits,
         score=found.score,
@@ -134,13 +134,14 @@ class _Verdicts:
 
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
-    moments = model.calibration.patch_mean, model.calibration.patch_sd
+    means, sds = model.calibration.patch_mean, model.calibration.patch_sd
     verdicts = [
         Verdict.of(how, Residuals.of(table, model.template, cohort), patches, model.template)
         for table, how in model.judges
     ]
-    said = [each.scores(*moments) for each in verdicts]
-    standard = [(each.tests - moments[0]) / moments[1] for each in verdicts]  # (N, 3, P) each
+    measured = list(zip(verdicts, means, sds, strict=True))
+    said = [each.scores(mean, sd) for each, mean, sd in measured]
+    standard = [(each.tests - mean) / sd for each, mean, sd in measured]  # (N, 3, P) each
     together = np.mean(standard, axis=0)
     score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from prism.calibration import LEVELS, agreed_p_value
+from prism.calibration import LEVELS, combined_p_value
 from prism.covariation import Covariation, Texture
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.typing import Floats, Points
@@ -20,7 +20,7 @@ class Calibration:
         population: (levels, M, n) interval factors for a shape of known age.
         forecast: (levels, M, n) interval factors of the pooled forecast.
         forecast_paper: (levels, M, n) interval factors of the paper's forecast.
-        patch_mean, patch_sd: (3, P) tests of every patch over normals.
+        patch_mean, patch_sd: (K, 3, P) tests of every patch over normals that each judge has seen.
         scores: (H,) anomaly scores of normals: their strangest patch.
         scores_growth: (H,) the same along growth alone.
         scores_low_rank: (H,) surprise at their whole shape.
@@ -28,7 +28,6 @@ class Calibration:
         scores_paper: (H,) the paper's scores.
         points: (K, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
-        agreement: Field of scores -> correlation of two judges' opinions of one visit.
         clock: (C, C) covariance of the cohort's own clock; NaN if nobody has shown it.
         clock_visits: (A,) visits it was learned from, about each of its ages.
         clock_pairs: (A, A) pairs of them that are of one subject.
@@ -64,7 +63,6 @@ class Calibration:
     spread_scale: float = 1.0
     age_modes: float = 0.0
     age_scale: float = 1.0
-    agreement: dict[str, float] = field(default_factory=dict)
     coverage: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
     texture: Texture = field(default_factory=Texture)
@@ -78,8 +76,8 @@ class Calibration:
             population=ones,
             forecast=ones,
             forecast_paper=ones,
-            patch_mean=np.empty((3, 0)),
-            patch_sd=np.empty((3, 0)),
+            patch_mean=np.empty((0, 3, 0)),
+            patch_sd=np.empty((0, 3, 0)),
             scores=empty,
             scores_growth=empty,
             scores_low_rank=empty,
@@ -105,4 +103,4 @@ class Calibration:
         """(N,) of what the judges say of new visits (K, N), by a field of scores of normals."""
         known: Floats = getattr(self, scores)
         references = [known[self.judge == k] for k in range(len(self.judges))]
-        return agreed_p_value(verdicts, references, self.agreement[scores])
+        return combined_p_value(verdicts, references)

@@ -19,7 +19,6 @@ from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
 from prism.model.calibrated import Calibration
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
-from prism.model.normals import SCORES
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -36,7 +35,7 @@ _ARRAYS = (
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
-    "forecast_pairs", "pointwise", "modes", "spread_scale", "age_modes", "age_scale", "agreement",
+    "forecast_pairs", "pointwise", "modes", "spread_scale", "age_modes", "age_scale",
     "coverage", "coverage_forecast",
 )  # fmt: skip
 
@@ -73,9 +72,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "population": {k: v for k, v in asdict(model.population.config).items() if v is not None},
         "encoder": asdict(model.encoder.config),
         "encoder_scales": asdict(model.encoder.scales),
-        "calibration": {
-            name: getattr(model.calibration, name) for name in (*_NUMBERS, "agreement")
-        },
+        "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
         "texture": asdict(model.calibration.texture),
         "covariation": _how_numbers(model.covariation),
         "judges": [_how_numbers(how) for how in model.calibration.judges],
@@ -185,12 +182,6 @@ def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.n
 
 
 def _check_arrays(model: PRISM, path: Path) -> None:
-    for name in SCORES:
-        if name not in model.calibration.agreement:
-            raise ModelError(
-                f"{path / MARK} does not say how far judges agree on {name}.",
-                "Train the model again with `prism fit`, or restore the folder from a backup.",
-            )
     points, n = model.template.shape
     known, patches = model.calibration, model.calibration.patch_mean.shape[-1]
     levels, held = (len(LEVELS), points, n), len(known.scores)
@@ -198,8 +189,8 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "population": levels,
         "forecast": levels,
         "forecast_paper": levels,
-        "patch_mean": (3, patches),
-        "patch_sd": (3, patches),
+        "patch_mean": (len(known.judges), 3, patches),
+        "patch_sd": (len(known.judges), 3, patches),
         "scores_growth": (held,),
         "scores_low_rank": (held,),
         "scores_mahalanobis": (held,),

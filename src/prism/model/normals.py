@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from prism import rules
-from prism.calibration import agreement
 from prism.cohort import Correspondence
 from prism.covariation import (
     GROWTH,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
     from prism.model.core import PRISM
 
-MOST_REFERENCE, MOST_COMPARED = 1000, 200  # visits whose scores are kept; that all judges score
+MOST_REFERENCE = 1000  # visits whose scores are kept
 POINT_REFERENCE = 20_000
 SCORES = ("scores", "scores_growth", "scores_low_rank", "scores_mahalanobis")  # of a calibration
 
@@ -73,32 +72,17 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
         found = Verdict.of(how, cross.seen[rows], patches, model.template)
         for name, values in vars(found).items():
             getattr(verdict, name)[rows] = values
-    mean, sd = _moments_of_others(verdict.tests, cross.fold)
-    maps = point_map((verdict.tests - mean) / sd, patches, model.template)
+    mean, sd = moments_of_others(verdict.tests, cross.fold, len(cross.judges))
+    own = mean[cross.fold], sd[cross.fold]
+    maps = point_map((verdict.tests - own[0]) / own[1], patches, model.template)
     each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
-    patch_mean, patch_sd = _moments(verdict.tests)
     return {
-        "patch_mean": patch_mean,
-        "patch_sd": patch_sd,
-        **verdict.scores(mean, sd),
+        "patch_mean": mean,
+        "patch_sd": sd,
+        **verdict.scores(*own),
         "scores_paper": paper_scores(model, cross.cohort),
         "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
         "judge": cross.fold,
-        "agreement": _agreement(model, cross.some(MOST_COMPARED), patches, patch_mean, patch_sd),
-    }
-
-
-def _agreement(
-    model: PRISM, cross: CrossFit, patches: Patches, mean: Floats, sd: Floats
-) -> dict[str, float]:
-    """How far judges agree on a visit, by kind of score."""
-    opinions = []
-    for table, how in cross.judges:
-        seen = Residuals.of(table, model.template, cross.cohort)
-        opinions.append(Verdict.of(how, seen, patches, model.template).scores(mean, sd))
-    return {
-        name: agreement(np.stack([each[name] for each in opinions]), cross.fold)
-        for name in opinions[0]
     }
 
 
@@ -110,14 +94,14 @@ def _quantiles(values: Floats, count: int) -> Floats:
     return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
 
 
-def _moments_of_others(tests: Floats, fold: np.ndarray) -> tuple[Floats, Floats]:
-    """(N, 3, P) mean and standard deviation over the other parts: nobody is his own measure.
+def moments_of_others(tests: Floats, fold: np.ndarray, judges: int) -> tuple[Floats, Floats]:
+    """(K, 3, P) mean and standard deviation that each judge measures by: of the other parts.
 
-    An outlier widens a deviation it counts in, and would look tamer than a new one like it.
+    An outlier widens a deviation it counts in, and would look tamer than a new one like it. A new
+    anatomy has no part in any; whom a judge has not seen, has none in that judge's.
     """
-    names, part = np.unique(fold, return_inverse=True)
-    mean, sd = zip(*(_moments(tests[fold != name]) for name in names), strict=True)
-    return np.stack(mean)[part], np.stack(sd)[part]
+    mean, sd = zip(*(_moments(tests[fold != k]) for k in range(judges)), strict=True)
+    return np.stack(mean), np.stack(sd)
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:
