@@ -106,7 +106,9 @@ def test_covariance_scales_with_length_squared_and_time_with_nothing(n, seed, sc
     other = NeuralPopulation(law.networks, units, CONFIG)
     t = torch.tensor(33.0, dtype=torch.float64)
     here, there = law(p, t), other(scale * p, t)
-    torch.testing.assert_close(there.Sigma, scale**2 * here.Sigma, rtol=1e-4, atol=0)
+    expected = scale**2 * here.Sigma
+    least = 1e-5 * float(expected.abs().max())  # entries that cancel are known no better
+    torch.testing.assert_close(there.Sigma, expected, rtol=1e-4, atol=least)
     assert other.floor == pytest.approx(scale * law.floor)
     spreads = temporal_std(other, scale * p, t), temporal_std(law, p, t)
     torch.testing.assert_close(*spreads, rtol=1e-3, atol=0)
