@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prism.typing import Floats, Strings
+from prism.typing import Floats
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
@@ -48,14 +48,6 @@ def combined_p_value(scores: Floats, references: Sequence[Floats]) -> Floats:
         people += count
     p = 0.5 - np.arctan(total / np.maximum(judges, 1)) / np.pi
     return np.where(judges > 0, np.maximum(p, 1 / (1 + people)), np.nan)
-
-
-def pays(gain: Floats, subject: Strings) -> bool:
-    """Whether visits (N,) of some subjects gain more than one standard error over the subjects."""
-    known = np.isfinite(gain)
-    _, owner = np.unique(subject[known], return_inverse=True)
-    mean = np.bincount(owner, gain[known]) / np.bincount(owner)
-    return len(mean) > 1 and bool(mean.mean() > mean.std(ddof=1) / np.sqrt(len(mean)))
 
 
 def false_discovery_rate(p: Floats) -> Floats:

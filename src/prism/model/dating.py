@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prism.calibration import normal_factor, pays
+from prism.calibration import normal_factor
 from prism.intrinsic import joint_mle_time
 from prism.model.state import date
 from prism.typing import Floats, Shapes, Strings, Times
@@ -105,7 +105,12 @@ def earned(simple: Dated, others: list[Dated], subject: Strings) -> Dated:
     Not by squares: of a few subjects one far from its age would decide alone.
     """
     best = min(others, key=lambda dated: float(np.nansum(dated.apart)))
-    return best if pays(simple.apart - best.apart, subject) else simple
+    gain = simple.apart - best.apart
+    known = np.isfinite(gain)
+    _, owner = np.unique(subject[known], return_inverse=True)
+    gain = np.bincount(owner, gain[known]) / np.bincount(owner)
+    enough = len(gain) > 1 and gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain))
+    return best if enough else simple
 
 
 def between(alone: Dated, together: Dated) -> Dated:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from prism import rules
-from prism.calibration import pays
 from prism.covariation import Covariation
 from prism.intrinsic import TimeTable, mle_time
 from prism.model.state import Residuals, forecast_residuals
@@ -46,7 +45,7 @@ def blend(pooled: Shapes, paper: Shapes, pointwise: float) -> Shapes:
 def pointwise_share(found: Shapes, pooled: Shapes, paper: Shapes, subject: Strings) -> float:
     """Share b of the paper's rule in a forecast, by least squares over people not seen.
 
-    People count alike, however often they came. None where the gain is less than its error.
+    People count alike, however often they came.
 
     Args:
         found: (P, M, n) residuals seen at the later visits.
@@ -60,8 +59,7 @@ def pointwise_share(found: Shapes, pooled: Shapes, paper: Shapes, subject: Strin
     _, owner = np.unique(subject, return_inverse=True)
     weight = 1 / np.bincount(owner)[owner] if len(owner) else np.ones(0)
     along, square = (np.einsum("pmi,pmi->p", towards, v) for v in (off, towards))
-    share = float(np.clip(weight @ along / max(weight @ square, 1e-300), 0.0, 1.0))
-    return share if pays(2 * share * along - share**2 * square, subject) else 0.0
+    return float(np.clip(weight @ along / max(weight @ square, 1e-300), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
