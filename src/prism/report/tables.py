@@ -83,7 +83,8 @@ def evaluation_rows(scores: dict[str, Any], model: PRISM) -> list[Row]:
     rows = [
         *_time_rows(scores.get("time", {}), model.time_unit),
         *_distance_rows("Average shape at the age", scores.get("trajectory", {})),
-        *_spread_rows(scores.get("sigma_tau", {})),
+        *_spread_rows("Temporal spread", scores.get("sigma_tau_separated", {})),
+        *_spread_rows("Temporal spread (paper's bound)", scores.get("sigma_tau", {})),
         *_prediction_rows(scores.get("prediction", {})),
         *_coverage_rows(scores.get("coverage", {}).get("displacement", {})),
         *_anomaly_rows(scores.get("anomaly", {})),
@@ -95,12 +96,18 @@ def _time_rows(part: dict[str, Any], unit: str) -> list[Row]:
     rows: list[Row] = []
     if "tau" in part:
         rows += _time_of("Intrinsic time", part["tau"], unit, f"against {part['against']}")
+        rows += _held_rows("Intrinsic time", part["tau"].get("coverage", {}))
     for name, value in part.items():
         if name.startswith("at_"):
             place = name.removeprefix("at_")
             note = f"at the {place} alone, against the truth"
-            rows += _time_of(f"Intrinsic time, {place}", value["likelihood"], unit, note)
+            rows += _time_of(f"Intrinsic time, {place}", value["pooled"], unit, note)
+            rows += _held_rows(f"Intrinsic time, {place}", value["coverage"])
     return rows
+
+
+def _held_rows(name: str, part: dict[str, float]) -> list[Row]:
+    return [(f"{name}: inside the 90% interval", percent(part.get("0.9", np.nan)), "90% is right")]
 
 
 def _time_of(name: str, score: dict[str, float], unit: str, note: str) -> list[Row]:
@@ -131,19 +138,22 @@ def _distance_rows(name: str, part: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def _spread_rows(part: dict[str, float]) -> list[Row]:
+def _spread_rows(name: str, part: dict[str, float]) -> list[Row]:
     note = "mean over the training ages; smaller is better"
-    return [(f"Temporal spread, {k}: relative error", percent(v), note) for k, v in part.items()]
+    return [(f"{name}, {k}: relative error", percent(v), note) for k, v in part.items()]
 
 
 def _prediction_rows(part: dict[str, Any]) -> list[Row]:
-    names = {"pooled": "Forecast (pooled)", "paper": "Forecast", "mean": "Population average"}
+    names = {
+        "pooled": "Forecast (pooled)",
+        "paper": "Forecast (paper's rule)",
+        "mean": "Population average",
+    }
     rows: list[Row] = []
     for rule, scores in part.items():
         name = f"{names.get(rule, rule)} at later visits"
         rows += _distance_rows(name, scores)
-        inside = percent(scores.get("coverage_0.9", np.nan))
-        rows.append((f"{name}: inside the 90% interval", inside, "90% is right"))
+        rows += _held_rows(name, {"0.9": scores.get("coverage_0.9", np.nan)})
     return rows
 
 

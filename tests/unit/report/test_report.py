@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism.applications import predict_shape
+from prism.applications import evaluate, predict_shape
 from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -22,6 +22,7 @@ from prism.report.bands import places_of
 from prism.report.forecasts import longest_forecasts, prediction_overlay
 from prism.report.shapes import edges_of, paths_of
 from prism.report.style import labelled
+from prism.report.tables import evaluation_rows
 from prism.report.write import MOST_EVALUATED, whole_subjects
 from prism.simulate import starman
 
@@ -121,6 +122,21 @@ def test_no_report_reaches_out(reports: dict[str, Path]) -> None:
         links = re.findall(r"(?:src|href|action)\s*=\s*[\"']?([^\"'\s>]{0,12})", text)
         assert all(link.startswith("data:image/") for link in links)
         assert not re.search(r"https?://|<script|@import|url\(", text)
+
+
+def test_every_interval_and_rule_is_told_by_its_name(with_truth: Case) -> None:
+    model, cohort, truth = with_truth
+    scores = evaluate(model, cohort, truth, emd=False)
+    rows = {name: value for name, value, _ in evaluation_rows(scores, model)}
+    held = {name.partition(": inside the 90%")[0] for name in rows if "inside the 90%" in name}
+    rules = ("Forecast (pooled)", "Forecast (paper's rule)", "Population average")
+    assert held >= {f"{rule} at later visits" for rule in rules}
+    assert held >= {f"Intrinsic time, {region}" for region in ("arm", "leg")}
+    arm = scores["time"]["at_arm"]["coverage"]["0.9"]
+    assert rows["Intrinsic time, arm: inside the 90% interval"] == f"{100 * arm:.1f}%"
+    bound = scores["sigma_tau"]["leg"]
+    assert rows["Temporal spread (paper's bound), leg: relative error"] == f"{100 * bound:.1f}%"
+    assert "Temporal spread, leg: relative error" in rows
 
 
 def test_names_are_escaped_and_stay_out_of_file_names(reports: dict[str, Path]) -> None:
