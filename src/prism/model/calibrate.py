@@ -101,7 +101,7 @@ def calibrate(
         forecast=interval_factors(ahead.pooled if enough else u[:0]),
         forecast_paper=interval_factors(ahead.paper) if enough else interval_factors(u),
         forecast_pairs=len(ahead.pooled),
-        pointwise=ahead.pointwise,
+        pointwise=ahead.pointwise if enough else 0.0,
         **normal_scores(model, cross),
         modes=tempo.share,
         spread_scale=tempo.scale,
