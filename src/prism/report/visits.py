@@ -105,8 +105,7 @@ def _draw_against_truth(axes: Axes, model: PRISM, times: TimeMap, truth: Truth) 
 @styled
 def anomaly_ranking(model: PRISM, cohort: Correspondence, found: Anomaly) -> Figure:
     """Draw ranked scores, ranked p-values, and the most unusual visit coloured by z."""
-    scored = np.flatnonzero(~np.isnan(found.score))
-    order = scored[np.argsort(-found.score[scored], kind="stable")]
+    order = most_unusual_first(found)
     views = views_of(model.dimension)
     figure = new_figure(3.7)
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[2.4, len(views)])[0]
@@ -117,6 +116,12 @@ def anomaly_ranking(model: PRISM, cohort: Correspondence, found: Anomaly) -> Fig
     if len(order):
         _draw_strangest(right, panels, model, cohort, found, int(order[0]))
     return figure
+
+
+def most_unusual_first(found: Anomaly) -> np.ndarray:
+    """Rows of judged visits by p-value, then by score: judges who disagree may order them apart."""
+    judged = np.flatnonzero(~np.isnan(found.score))
+    return judged[np.lexsort((-found.score[judged], found.p_value[judged]))]
 
 
 def _draw_scores(axes: Axes, score: Floats, p_value: Floats) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism.applications import evaluate, predict_shape
+from prism.applications import anomaly, evaluate, predict_shape
 from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -23,6 +23,7 @@ from prism.report.forecasts import longest_forecasts, prediction_overlay
 from prism.report.shapes import edges_of, paths_of
 from prism.report.style import labelled
 from prism.report.tables import evaluation_rows
+from prism.report.visits import most_unusual_first
 from prism.report.write import MOST_EVALUATED, whole_subjects
 from prism.simulate import starman
 
@@ -250,6 +251,14 @@ def test_places_are_far_apart(in_space: Case) -> None:
     for i, m in enumerate(places):
         for other in places[:i]:
             assert np.linalg.norm(model.template[m] - model.template[other]) >= 0.35 * extent
+
+
+def test_visits_are_ranked_by_p_value_then_by_score(with_truth: Case) -> None:
+    model, cohort, _ = with_truth
+    found = anomaly(model, cohort[:4])
+    given = {"score": [3.0, 9.0, np.nan, 4.0], "p_value": [0.1, 0.3, np.nan, 0.1]}
+    ranked = replace(found, **{name: np.array(values) for name, values in given.items()})
+    assert most_unusual_first(ranked).tolist() == [3, 0, 1]
 
 
 @pytest.mark.parametrize("most", [1, 9, 20, 10_000])
