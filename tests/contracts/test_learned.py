@@ -17,8 +17,7 @@ from prism.cohort import Correspondence, Visits
 from prism.errors import PrismError
 from prism.intrinsic import EncoderConfig, InverseEncoder, TimeTable
 from prism.model import PRISM
-from prism.model.calibrate import FEWEST_PAIRS, CrossFit
-from prism.model.forecasts import ForecastErrors, forecast_errors
+from prism.model.forecasts import FEWEST_PAIRS
 from prism.population import NeuralPopulation
 from prism.training import Runtime
 from tests.problems.linear_gaussian import LinearGaussian, points
@@ -286,10 +285,7 @@ def test_a_cohort_without_repeat_visits_is_saved_and_loaded(tmp_path: Path) -> N
 
 
 def test_few_repeat_visits_choose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(model: PRISM, cross: CrossFit) -> ForecastErrors:
-        return forecast_errors(model, cross)._replace(pointwise=0.5)
-
-    monkeypatch.setattr("prism.model.calibrate.forecast_errors", half)
+    monkeypatch.setattr("prism.model.forecasts.pointwise_share", lambda *_: 0.5)
     few, many = (fit_tiny(tiny_cohort(visits=v).correspondence, steps=30) for v in (2, 6))
     assert 0 < few.calibration.forecast_pairs < FEWEST_PAIRS <= many.calibration.forecast_pairs
     assert (few.calibration.pointwise, many.calibration.pointwise) == (0.0, 0.5)

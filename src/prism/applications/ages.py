@@ -43,7 +43,7 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     show the calendar badly.
     """
     tau = np.full(len(cohort), np.nan)
-    asked = np.isnan(cohort.visits.t) | (age_errors(cohort.visits) > 0)
+    asked = _uncertain(cohort.visits, age_errors(cohort.visits))
     if asked.any():
         d = model.displacements(cohort)[asked]
         tau[asked] = date(model.covariation, model.table, d, model.calibration.age_modes).tau
@@ -62,7 +62,7 @@ def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
         visits: Their ages, NaN where unknown; errors in the column `t_error`.
     """
     error = age_errors(visits)
-    uncertain = np.isnan(visits.t) | (error > 0)
+    uncertain = _uncertain(visits, error)
     median, se = visits.t.copy(), np.zeros(len(visits.t))
     lower, upper = visits.t.copy(), visits.t.copy()
     if uncertain.any():
@@ -81,6 +81,10 @@ def _quantiles(grid: Times, weight: Times) -> Times:
     """5, 50 and 95% of weights on a grid, each spread evenly over its step."""
     below = np.cumsum(weight) - weight / 2
     return np.interp([0.05, 0.5, 0.95], below, grid)
+
+
+def _uncertain(visits: Visits, error: Times) -> np.ndarray:
+    return np.isnan(visits.t) | (error > 0)
 
 
 def _weights(ages: Times, spread: Times, tau: float, t: float, error: float) -> tuple[Times, Times]:

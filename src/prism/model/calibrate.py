@@ -22,7 +22,7 @@ from prism.model.clock import (
     clock_weight,
 )
 from prism.model.dating import choose_dating
-from prism.model.forecasts import forecast_errors
+from prism.model.forecasts import FEWEST_PAIRS, forecast_errors
 from prism.model.normals import normal_scores
 from prism.model.state import Residuals
 from prism.typing import Floats, Strings
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MOST_VALUES, MOST_VISITS = 6_000_000, 2000  # residual coordinates and visits to calibrate on
 MOST_DATED = 500  # visits to choose how to date by
 FOLDS = 3
-FEWEST_PAIRS = 20
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
 
 
@@ -101,7 +100,7 @@ def calibrate(
         forecast=interval_factors(ahead.pooled if enough else u[:0]),
         forecast_paper=interval_factors(ahead.paper) if enough else interval_factors(u),
         forecast_pairs=len(ahead.pooled),
-        pointwise=ahead.pointwise if enough else 0.0,
+        pointwise=ahead.pointwise,
         **normal_scores(model, cross),
         modes=tempo.share,
         spread_scale=tempo.scale,

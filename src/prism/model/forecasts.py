@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
     from prism.model.core import PRISM
 
+FEWEST_PAIRS = 20  # of visits that decide anything about forecasts
+
 
 def paper_residuals(model: PRISM, table: TimeTable, d: Shapes, t0: Times, t1: Times) -> Shapes:
     """What the paper's rule adds to the mean at ages t1 (P,) for displacements d (P, M, n) at t0.
@@ -116,7 +118,9 @@ def forecast_errors(model: PRISM, cross: CrossFit) -> ForecastErrors:
     pairs = _Pairs.join([
         _Pairs.of(model, table, how, cross.seen[rows]) for rows, table, how in cross.parts()
     ])  # fmt: skip
-    share = pointwise_share(pairs.found, pairs.pooled, pairs.paper, pairs.subject)
+    share = 0.0
+    if len(pairs.subject) >= FEWEST_PAIRS:
+        share = pointwise_share(pairs.found, pairs.pooled, pairs.paper, pairs.subject)
     pooled = blend(pairs.pooled, pairs.paper, share)
     return ForecastErrors(
         pooled=(pairs.found - pooled) / pairs.pooled_sd,
