@@ -15,7 +15,9 @@ from prism.population import PopulationConfig
 from prism.simulate import starman
 from prism.simulate.study import Study
 
-CONFIG = PopulationConfig(width=16, hidden=1, omega_time=2.0, steps=40, shapes=16, members=1)
+CONFIG = PopulationConfig(
+    width=16, hidden=1, omega_time=2.0, lattice=18, steps=40, shapes=16, members=1
+)
 ENCODER = EncoderConfig(width=16, hidden=1, steps=40, batch=512)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from prism.errors import FitError
 
 SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
+STEPS, STEPS_OF_MEMBERS = 2000, 1000
 TIME_FREQUENCIES = 2.0, 8.0
 
 
@@ -27,13 +28,15 @@ class PopulationConfig:
         None,
         "temporal frequency of the networks; default: 2 for few subjects, 8 for a thousand",
     )
-    steps: int = _doc(2000, "training steps")
+    steps: int | None = _doc(
+        None, "training steps of a network; default: 2000, or 1000 where several are averaged"
+    )
     shapes: int = _doc(256, "shapes in a training step")
     points: int = _doc(256, "most template points in a training step")
-    lattice: int = _doc(
-        32,
+    lattice: int | None = _doc(
+        None,
         "times at which a step evaluates the networks, shapes between them by cubic "
-        "interpolation; 0: at each shape's own time",
+        "interpolation; default: 18 to 32, by the temporal frequency; 0: at each shape's own time",
     )
     learning_rate: float = _doc(4e-3, "peak learning rate of the one-cycle schedule")
     warm_epochs: int = _doc(10, "passes over the cohort that train the mean alone")
@@ -63,23 +66,20 @@ class PopulationConfig:
 
     def __post_init__(self) -> None:
         """Refuse values that cannot train."""
-        for name in ("width", "hidden", "steps", "shapes", "points", "patience"):
-            if getattr(self, name) < 1:
-                raise FitError(
-                    f"{name} must be at least 1. Got {getattr(self, name)}.", "Raise it."
-                )
+        for name in ("width", "hidden", "steps", "shapes", "points", "patience", "members"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise FitError(f"{name} must be at least 1. Got {value}.", "Raise it.")
         for name in ("omega_space", "omega_time", "learning_rate"):
             if getattr(self, name) is not None and not getattr(self, name) > 0:
                 raise FitError(f"{name} must be positive. Got {getattr(self, name)}.", "Raise it.")
-        if self.lattice != 0 and self.lattice < 6:
+        if self.lattice is not None and self.lattice != 0 and self.lattice < 6:
             raise FitError(f"lattice must be 0 or at least 6. Got {self.lattice}.", "Raise it.")
         if not 0 < self.held_out < 0.9:
             raise FitError(
                 f"held_out must lie between 0 and 0.9. Got {self.held_out}.",
                 "Hold out about a tenth of the subjects.",
             )
-        if self.members is not None and self.members < 1:
-            raise FitError(f"members must be at least 1. Got {self.members}.", "Raise it.")
         if self.noise_floor is not None and not self.noise_floor > 0:
             raise FitError(
                 f"noise_floor must be positive. Got {self.noise_floor}.",
@@ -87,14 +87,23 @@ class PopulationConfig:
             )
 
     def settled(self, subjects: int) -> PopulationConfig:
-        """With the temporal frequency of a cohort of this many subjects, unless it was given.
+        """With what depends on the number of subjects, unless it was given.
 
-        Many subjects show how the spread rises and falls over time; few show chance.
+        Many subjects show how the spread rises and falls over time; few show chance. Members that
+        are averaged need not be trained to the end.
         """
-        if self.omega_time is not None:
-            return self
         low, high = TIME_FREQUENCIES
-        return replace(self, omega_time=min(max(math.sqrt(subjects) / 4, low), high))
+        omega_time = self.omega_time or min(max(math.sqrt(subjects) / 4, low), high)
+        lattice = 4 + math.ceil((28 + 7 * omega_time) / 3) if self.lattice is None else self.lattice
+        steps = self.steps or (STEPS if self.members_for(subjects) == 1 else STEPS_OF_MEMBERS)
+        return replace(self, omega_time=omega_time, lattice=lattice, steps=steps)
+
+    @property
+    def schedule(self) -> tuple[int, int]:
+        """Steps and lattice of a settled configuration."""
+        if self.steps is None or self.lattice is None:
+            raise ValueError("settle the configuration for a cohort first")
+        return self.steps, self.lattice
 
     def members_for(self, subjects: int) -> int:
         """How many networks to average for a cohort of this many subjects."""

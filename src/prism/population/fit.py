@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from prism.cohort import Correspondence
 from prism.errors import FitError
 from prism.gaussian import GaussianField
-from prism.nets import Siren
 from prism.population.config import PopulationConfig
 from prism.population.field import CovariateNetwork, FieldNetworks, NeuralPopulation, Units
 from prism.population.lattice import TimeLattice
@@ -22,7 +21,7 @@ from prism.training import LoopConfig, Runtime, TrainingLog, choose_device, trai
 log = logging.getLogger(__name__)
 
 HELD_OUT_EVALUATIONS = 65_536
-CURVATURE_TIMES, CURVATURE_POINTS, CURVATURE_STEP = 8, 128, 0.06
+CURVATURE_STEP, CURVATURE_LATTICE = 1 / 14, 18  # in normalised time, and where there is no lattice
 CURVATURE_UNIT = 0.1
 LEAST_PRIOR = 1e-4  # a weight below which a prior says nothing and costs a fifth of a step
 FEWEST_SUBJECTS = 3
@@ -53,17 +52,19 @@ def covariance_loss(d: Tensor, mu: Tensor, L: Tensor, seen: Tensor) -> Tensor:
     return masked_mean(GaussianField(mu.detach(), L).nll(d), seen)
 
 
-def curvature_penalty(f: Siren, p: Tensor, s: Tensor) -> Tensor:
+def curvature_penalty(values: Tensor, spacing: float) -> Tensor:
     """[Eq. curvature-prior] log(c^2 + E |mu_tt|^2): smooth growth, at no fixed scale.
 
     A Gaussian prior on curvature whose variance is learned: it holds a straight course straight
     and hardly touches one that truly bends. Its weight fades with the root of the subjects.
+
+    Args:
+        values: (k, m, c) of a network at equidistant times.
+        spacing: Between these times, normalised; differences are taken over CURVATURE_STEP or so.
     """
-    h = CURVATURE_STEP
-    some = p[:: math.ceil(len(p) / CURVATURE_POINTS)]
-    three = f(some, torch.cat([s - h, s, s + h])[:, None])
-    before, here, after = three.chunk(3)
-    bend = (((before - 2 * here + after) / h**2) ** 2).sum(-1).mean()
+    stride = max(1, round(CURVATURE_STEP / spacing))
+    before, here, after = values[: -2 * stride], values[stride:-stride], values[2 * stride :]
+    bend = (((before - 2 * here + after) / (stride * spacing) ** 2) ** 2).sum(-1).mean()
     return torch.log(CURVATURE_UNIT + bend)
 
 
@@ -92,25 +93,25 @@ class PopulationTask:
         self.subjects = len(fitting.visits.subjects)
         self.points = min(config.points, len(self.p))
         epoch = max(1, round(len(fitting) * len(self.p) / (config.shapes * self.points)))
-        self.warm = min(config.warm_epochs * epoch, int(config.warm_share * config.steps))
+        self.steps, self.lattice = config.schedule
+        self.warm = min(config.warm_epochs * epoch, int(config.warm_share * self.steps))
 
     def batch(self, step: int) -> tuple[Tensor, ...]:
         """Draw everything random of a step, from the step's number alone.
 
         Returns:
-            Template points p (m, n), times s (b,), displacements d (b, m, n), seen (b, m), the
-            offset of the time lattice (), and times (k,) at which curvature is judged.
+            Template points p (m, n), times s (b,), displacements d (b, m, n), seen (b, m) and the
+            offset of the time lattice ().
         """
         draw = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
         d, seen, s = self.data
         shapes = torch.randint(len(d), (self.config.shapes,), generator=draw).to(d.device)
-        offset, times = torch.rand((), generator=draw), torch.rand(CURVATURE_TIMES, generator=draw)
-        spare = offset.to(d.device), times.to(d.device)
+        offset = torch.rand((), generator=draw).to(d.device)
         if self.points == len(self.p):
-            return self.p, s[shapes], d[shapes], seen[shapes], *spare
+            return self.p, s[shapes], d[shapes], seen[shapes], offset
         points = torch.randperm(len(self.p), generator=draw)[: self.points].to(d.device)
         pick = shapes[:, None], points
-        return self.p[points], s[shapes], d[pick], seen[pick], *spare
+        return self.p[points], s[shapes], d[pick], seen[pick], offset
 
     def stage(self, step: int) -> int:
         """[Eq. curriculum] Stage 1 trains mu alone; stage 2 adds the covariance's loss."""
@@ -118,27 +119,34 @@ class PopulationTask:
 
     def loss(self, step: int, *batch: Tensor) -> Tensor:
         """L_mu + L_Sigma + their priors on curvature, each on its own branch of networks."""
-        p, s, d, seen, offset, times = batch
-        lattice = TimeLattice.over(s, offset, self.config.lattice)
-        mu = lattice(self.network.mean, p)
+        p, s, d, seen, offset = batch
+        lattice = TimeLattice.over(s, offset, self.lattice)
+        course = lattice.values(self.network.mean, p)
+        mu = lattice.read(course)
         weight = self.config.smoothness / math.sqrt(self.subjects)
-        bend = self._bend(self.network.mean, weight, p, times)
+        bend = self._bend(weight, self.network.mean, course, lattice, p)
         if self.stage(step) == 1:
             return self.config.weight_mean * mean_loss(d, mu, seen) + bend
-        L = self.network.shape_factor(lattice(self.network.cholesky, p))
+        course = lattice.values(self.network.cholesky, p)
+        L = self.network.shape_factor(lattice.read(course))
         corner = self.config.mean_corner * GaussianField(mu, L).std.detach()
         rounded = self.config.mean_corner > 0
         mean = rounded_mean_loss(d, mu, corner, seen) if rounded else mean_loss(d, mu, seen)
         spread = covariance_loss(d, mu, L, seen)
         weight = self.config.smoothness_spread / len(self.data[0]) ** 2
-        bend = bend + self._bend(self.network.cholesky, weight, p, times)
+        bend = bend + self._bend(weight, self.network.cholesky, course, lattice, p)
         return self.config.weight_mean * mean + self.config.weight_covariance * spread + bend
 
-    def _bend(self, part: CovariateNetwork, weight: float, p: Tensor, times: Tensor) -> Tensor:
-        """The prior on a part's curvature in time."""
+    def _bend(
+        self, weight: float, part: CovariateNetwork, course: Tensor, lattice: TimeLattice, p: Tensor
+    ) -> Tensor:
+        """The prior on the curvature in time of a part whose values at the lattice are given."""
         if weight < LEAST_PRIOR:
             return p.new_zeros(())
-        return weight * curvature_penalty(part.f, p, times)
+        if lattice.weights is None:  # these are the shapes' own times, in no order
+            lattice = TimeLattice.over(lattice.times, p.new_zeros(()), CURVATURE_LATTICE)
+            course = lattice.values(part, p)
+        return weight * curvature_penalty(course, lattice.spacing)
 
     @torch.no_grad()
     def validate(self, step: int) -> float | None:
@@ -298,7 +306,7 @@ def fit_population(
         offset = np.nanmean(some.displacements, axis=(0, 1)) / units.displacement
         networks.start_at(torch.as_tensor(offset, dtype=torch.float32), spread / units.displacement)
     task = PopulationTask(networks, units, config, fitting, held_out, seed, device)
-    loop = LoopConfig(config.steps, config.learning_rate, patience=config.patience)
+    loop = LoopConfig(task.steps, config.learning_rate, patience=config.patience)
     history = train(task, loop, phase, runtime, fingerprint)
     return NeuralPopulation(networks, units, config), history
 

@@ -23,10 +23,12 @@ class TimeLattice:
         times: (k,) where the networks are evaluated.
         weights: (b, k) interpolation weights of every shape, rows summing to one; None where the
             lattice is the shapes' own times.
+        spacing: Between neighbours in time; 0 where the lattice is the shapes' own times.
     """
 
     times: Tensor
     weights: Tensor | None
+    spacing: float
 
     @classmethod
     def over(cls, s: Tensor, offset: Tensor, size: int) -> TimeLattice:
@@ -38,15 +40,18 @@ class TimeLattice:
             size: Lattice points, at least 6.
         """
         if size == 0:
-            return cls(s, None)
+            return cls(s, None, 0.0)
         spacing = 1 / (size - 4)
         place = s / spacing + 2 - offset  # lattice point k lies at (k - 2 + offset) * spacing
         index = torch.arange(size, device=s.device)
-        return cls((index - 2 + offset) * spacing, cubic_weights(place, size))
+        return cls((index - 2 + offset) * spacing, cubic_weights(place, size), spacing)
 
-    def __call__(self, network: Callable[[Tensor, Tensor], Tensor], p: Tensor) -> Tensor:
-        """Evaluate a network (p, s) -> R^c for every shape, (b, m, c)."""
-        values = network(p, self.times[:, None])
+    def values(self, network: Callable[[Tensor, Tensor], Tensor], p: Tensor) -> Tensor:
+        """Evaluate a network (p, s) -> R^c at the lattice's times, (k, m, c)."""
+        return network(p, self.times[:, None])
+
+    def read(self, values: Tensor) -> Tensor:
+        """What every shape has, (b, m, c), by values (k, m, c) at the lattice's times."""
         if self.weights is None:
             return values
         return (self.weights @ values.flatten(1)).unflatten(1, values.shape[1:])

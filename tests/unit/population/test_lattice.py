@@ -16,7 +16,8 @@ def read(course: Callable[[Tensor], Tensor], size: int, offset: float = 0.3) -> 
     """A course in time, read at TIMES off a lattice."""
     lattice = TimeLattice.over(TIMES, torch.tensor(offset, dtype=torch.float64), size)
     one_point = torch.zeros(1, 1, dtype=torch.float64)
-    return lattice(lambda p, s: course(s)[..., None] + 0 * p, one_point)[:, 0, 0]
+    values = lattice.values(lambda p, s: course(s)[..., None] + 0 * p, one_point)
+    return lattice.read(values)[:, 0, 0]
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.5, 0.999])

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from prism.gaussian import GaussianField
-from prism.population import PopulationConfig, Units
-from prism.population.field import FieldNetworks
+from prism.population import PRESETS, PopulationConfig, Units
+from prism.population.field import CovariateNetwork, FieldNetworks
 from prism.population.fit import (
+    CURVATURE_LATTICE,
     CURVATURE_UNIT,
     PopulationTask,
     covariance_loss,
@@ -20,6 +21,7 @@ from prism.population.fit import (
     residual_spread,
     rounded_mean_loss,
 )
+from prism.population.lattice import TimeLattice
 from tests.problems.tiny import CONFIG, tiny_cohort
 
 
@@ -152,14 +154,10 @@ def test_large_templates_are_read_in_parts() -> None:
     assert d.shape[:2] == seen.shape == (len(s), 10)
 
 
-def penalty(course: Callable[[torch.Tensor], torch.Tensor]) -> float:
+def penalty(course: Callable[[torch.Tensor], torch.Tensor], spans: int = 28) -> float:
     """The prior on a course in time that is the same at 7 points, in 2 coordinates."""
-
-    def f(p: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
-        return course(s)[..., None] * torch.ones_like(p)
-
-    times = torch.linspace(0, 1, 8, dtype=torch.float64)
-    return float(curvature_penalty(f, torch.zeros(7, 2, dtype=torch.float64), times))  # type: ignore[arg-type]
+    s = torch.linspace(0, 1, spans + 1, dtype=torch.float64)
+    return float(curvature_penalty(course(s)[:, None, None].expand(-1, 7, 2), 1 / spans))
 
 
 def test_a_straight_course_has_the_least_curvature() -> None:
@@ -168,9 +166,15 @@ def test_a_straight_course_has_the_least_curvature() -> None:
     assert straight < penalty(lambda s: s**2) < penalty(lambda s: 3 * s**2)
 
 
-def test_the_prior_measures_the_second_derivative() -> None:
+@pytest.mark.parametrize("spans", [2, 14, 28, 100])
+def test_the_prior_measures_the_second_derivative(spans: int) -> None:
     # mu = 5/2 s^2 in two coordinates: |mu_tt|^2 = 2 * 5^2.
-    assert penalty(lambda s: 2.5 * s**2) == pytest.approx(np.log(CURVATURE_UNIT + 50))
+    assert penalty(lambda s: 2.5 * s**2, spans) == pytest.approx(np.log(CURVATURE_UNIT + 50))
+
+
+def test_the_prior_looks_over_the_same_time_on_any_lattice() -> None:
+    wiggly = [penalty(lambda s: torch.sin(40 * s), spans) for spans in (14, 28, 42, 140)]
+    assert wiggly == pytest.approx([wiggly[0]] * 4, abs=0.15)
 
 
 def test_the_prior_grows_as_a_logarithm_so_that_true_bends_survive() -> None:
@@ -178,10 +182,21 @@ def test_the_prior_grows_as_a_logarithm_so_that_true_bends_survive() -> None:
     assert gain == pytest.approx(np.log(100), rel=1e-4)
 
 
-def test_the_prior_fades_with_the_subjects_and_can_be_switched_off() -> None:
-    with_prior, without = (task(replace(CONFIG, smoothness=k)) for k in (6.0, 0.0))
+def prior_on(
+    job: PopulationTask, part: CovariateNetwork, batch: tuple[torch.Tensor, ...]
+) -> torch.Tensor:
+    """The prior on a part's curvature, on a lattice where the shapes themselves need none."""
+    size = job.lattice or CURVATURE_LATTICE
+    times = TimeLattice.over(batch[1], batch[-1] if job.lattice else torch.zeros(()), size)
+    return curvature_penalty(times.values(part.f, batch[0]), times.spacing)
+
+
+@pytest.mark.parametrize("lattice", [0, 18, 32])
+def test_the_prior_fades_with_the_subjects_and_can_be_switched_off(lattice: int) -> None:
+    config = replace(CONFIG, lattice=lattice)
+    with_prior, without = (task(replace(config, smoothness=k)) for k in (6.0, 0.0))
     batch = with_prior.batch(0)
-    prior = curvature_penalty(with_prior.network.mean.f, batch[0], batch[-1])
+    prior = prior_on(with_prior, with_prior.network.mean, batch)
     gap = with_prior.loss(0, *batch) - without.loss(0, *batch)
     torch.testing.assert_close(gap, 6 / 12**0.5 * prior, rtol=1e-4, atol=0)
 
@@ -189,7 +204,7 @@ def test_the_prior_fades_with_the_subjects_and_can_be_switched_off() -> None:
 def test_the_prior_on_the_spread_fades_with_the_square_of_the_visits() -> None:
     with_prior, without = (task(replace(CONFIG, smoothness_spread=k)) for k in (1e5, 0.0))
     batch, visits = with_prior.batch(0), len(with_prior.data[0])
-    prior = curvature_penalty(with_prior.network.cholesky.f, batch[0], batch[-1])
+    prior = prior_on(with_prior, with_prior.network.cholesky, batch)
     later = with_prior.warm + 1  # while the mean is learned alone, the spread has no loss
     gap = with_prior.loss(later, *batch) - without.loss(later, *batch)
     torch.testing.assert_close(gap, 1e5 / visits**2 * prior, rtol=1e-4, atol=0)
@@ -256,3 +271,17 @@ def test_the_floor_lends_no_spread_to_other_directions(n: int) -> None:
 def test_time_is_resolved_as_finely_as_subjects_allow(subjects: int, omega: float) -> None:
     assert PopulationConfig().settled(subjects).omega_time == omega
     assert PopulationConfig(omega_time=3.0).settled(subjects).omega_time == 3.0
+
+
+@pytest.mark.parametrize(("subjects", "lattice"), [(3, 18), (400, 25), (5000, 32)])
+def test_the_lattice_is_as_fine_as_time_is_resolved(subjects: int, lattice: int) -> None:
+    assert PopulationConfig().settled(subjects).lattice == lattice
+    assert PopulationConfig(lattice=9).settled(subjects).lattice == 9
+    assert PRESETS["paper"].settled(subjects).lattice == 0
+
+
+@pytest.mark.parametrize(("subjects", "steps"), [(18, 1000), (250, 1000), (251, 2000)])
+def test_networks_that_are_averaged_train_for_half_as_long(subjects: int, steps: int) -> None:
+    assert PopulationConfig().settled(subjects).steps == steps
+    assert PopulationConfig(members=1).settled(subjects).steps == 2000
+    assert PopulationConfig(steps=7).settled(subjects).steps == 7
