@@ -200,7 +200,7 @@ KINDS: dict[str, tuple[Measure, list[Row]]] = {
         [{"cohort": k, "noise": n, "missing": 0.0} for n in LEVELS for k in ("global", "local")]
         + [{"cohort": "global", "noise": 0.003, "missing": 0.3}],
     ),
-    "clock": (clock, [{"cohort": "global", "noise": n} for n in LEVELS]),
+    "clock": (clock, [{"cohort": k, "noise": n} for n in LEVELS for k in ("global", "local")]),
     "small": (
         small,
         [{"cohort": k, "subjects": n} for n in (200, 50, 18) for k in ("global", "local")],

@@ -13,7 +13,7 @@ from prism.model.clock import clock_spread
 from prism.model.state import date
 from prism.typing import Times
 
-STEPS = 257
+STEPS = 513
 ERROR_COLUMN = "t_error"
 
 
@@ -42,39 +42,62 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     A shape is dated anew: what shows developmental time well, because people differ in it, may
     show the calendar badly.
     """
-    tau = np.full(len(cohort), np.nan)
-    asked = _uncertain(cohort.visits, age_errors(cohort.visits))
+    t, error = cohort.visits.t, age_errors(cohort.visits)
+    tau, asked = np.full(len(cohort), np.nan), _uncertain(t, error)
     if asked.any():
         d = model.displacements(cohort)[asked]
         tau[asked] = date(model.covariation, model.table, d, model.calibration.age_modes).tau
-    return age_posterior(model, tau, cohort.visits)
+    return age_posterior(model, tau, t, error)
 
 
-def age_posterior(model: PRISM, tau: Times, visits: Visits) -> AgePosterior:
+def age_posterior(model: PRISM, tau: Times, t: Times, error: Times) -> AgePosterior:
     """[Eq. age-posterior] p(t | shape) ~ p(t) N(tau; t, s(t)^2), on a grid of ages.
 
-    An unknown age is uniform over the training ages beforehand; one given with an error is normal
-    about its value. s(t) is how far tau and t differ among people of age t.
+    An age given with an error is normal about its value beforehand; of an unknown one see
+    `unknown_age`. s(t) is how far tau and t differ among people of age t.
 
     Args:
         model: A trained model.
         tau: (N,) times at which the whole shapes are dated; NaN where nothing is asked.
-        visits: Their ages, NaN where unknown; errors in the column `t_error`.
+        t: (N,) their ages, NaN where unknown.
+        error: (N,) standard errors of the ages.
     """
-    error = age_errors(visits)
-    uncertain = _uncertain(visits, error)
-    median, se = visits.t.copy(), np.zeros(len(visits.t))
-    lower, upper = visits.t.copy(), visits.t.copy()
+    uncertain = _uncertain(t, error)
+    median, se, lower, upper = t.copy(), np.zeros(len(t)), t.copy(), t.copy()
     if uncertain.any():
-        first, last = model.ages
-        ages = np.linspace(first, last, STEPS)
+        ages, chance = unknown_age(model)
         known = model.calibration
         spread = known.age_scale * clock_spread(model, model.covariation, ages, known.age_modes)
+        spread = np.maximum(spread, 1e-9 * np.ptp(ages))
         for row in np.flatnonzero(uncertain & ~np.isnan(tau)):
-            grid, weight = _weights(ages, spread, tau[row], visits.t[row], error[row])
+            grid, log_prior = ages, np.log(chance)
+            if not np.isnan(t[row]):
+                grid, log_prior = _about(t[row], error[row])
+            weight = _weights(grid, log_prior, np.interp(grid, ages, spread), tau[row])
             se[row] = np.sqrt(weight @ (grid - weight @ grid) ** 2)
             lower[row], median[row], upper[row] = _quantiles(grid, weight)
     return AgePosterior(median, se, lower, upper, uncertain)
+
+
+def unknown_age(model: PRISM) -> tuple[Times, Times]:
+    """[Eq. unknown-age] Ages an anatomy may have, and how likely each is beforehand, (A,) each.
+
+    Of n + 1 people whose ages come from one law the last is the oldest or the youngest with the
+    chance 2 / (n + 1): so likely an age lies beyond those trained on, anywhere in the searched
+    span; else anywhere among them. Where nobody's time is below zero, neither is this one's.
+    """
+    first, last = model.table.first, model.table.last
+    ages = np.linspace(max(first, 0.0) if model.ages[0] >= 0 else first, last, STEPS)
+    beyond = model.outside_ages(ages)
+    outside = 2 / (model.subjects + 1)
+    chance = np.where(beyond, outside / beyond.sum(), (1 - outside) / (~beyond).sum())
+    return ages, chance
+
+
+def _about(t: float, error: float) -> tuple[Times, Times]:
+    """Ages about one that is known with an error, and their log density beforehand."""
+    grid = np.linspace(t - 4 * error, t + 4 * error, STEPS)
+    return grid, -0.5 * np.square((grid - t) / error)
 
 
 def _quantiles(grid: Times, weight: Times) -> Times:
@@ -83,20 +106,15 @@ def _quantiles(grid: Times, weight: Times) -> Times:
     return np.interp([0.05, 0.5, 0.95], below, grid)
 
 
-def _uncertain(visits: Visits, error: Times) -> np.ndarray:
-    return np.isnan(visits.t) | (error > 0)
+def _uncertain(t: Times, error: Times) -> np.ndarray:
+    return np.isnan(t) | (error > 0)
 
 
-def _weights(ages: Times, spread: Times, tau: float, t: float, error: float) -> tuple[Times, Times]:
-    """Grid of ages and posterior weights of one visit."""
-    grid, log_prior = ages, np.zeros(len(ages))
-    if not np.isnan(t):
-        grid = np.linspace(t - 4 * error, t + 4 * error, STEPS)
-        log_prior = -0.5 * np.square((grid - t) / error)
-    s = np.interp(grid, ages, np.maximum(spread, 1e-9 * np.ptp(ages)))
-    log = log_prior - 0.5 * np.square((tau - grid) / s) - np.log(s)
+def _weights(grid: Times, log_prior: Times, spread: Times, tau: float) -> Times:
+    """Posterior weights of one visit on a grid of ages."""
+    log = log_prior - 0.5 * np.square((tau - grid) / spread) - np.log(spread)
     weight = np.exp(log - log.max())
-    return grid, weight / weight.sum()
+    return weight / weight.sum()
 
 
 def age_errors(visits: Visits) -> Times:
