@@ -7,6 +7,7 @@ A A' + nu^2 1 is the population's own Sigma, so what a mode looks like follows t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from prism.typing import Floats
 LEAST_VARIANCE = 1e-8
 MODE_PRIOR = 1.0  # weight of W ~ N(0, 1), in visits
 BLOCK = 1000  # points whose products of modes are held at once
+
+Step = Callable[[Floats, Floats], Floats]  # factor of a variance, by found over expected and known
 
 
 @dataclass(frozen=True)
@@ -136,26 +139,46 @@ def explained(factors: Factors, x: Visible, mean: Floats) -> Floats:
     return times(x.A_parts, _combined(factors.W, mean))
 
 
-def improve(factors: Factors, x: Visible, beliefs: Beliefs) -> Factors:
-    """M-step: modes, remainder and noise that best explain what is believed.
+def cautious(ratio: Floats, known: Floats) -> Floats:
+    """EM's own factor of a variance: as far towards what was found as the data know it."""
+    return 1 + known * (ratio - 1)
 
-    With g = Q^-1 (r - A W a) and K = W cov W', both updates read off
-    C = E[g g'] - Q^-1 = Q^-1 A K A' Q^-1 + g g' - Q^-1.
+
+def bold(ratio: Floats, known: Floats) -> Floats:
+    """[Eq. variance-step] The root of found over expected, however little the data know.
+
+    It minorises the evidence as EM does, which never falls, and does not creep where a variance
+    is far below the noise.
+    """
+    return np.sqrt(ratio)
+
+
+def improve(factors: Factors, x: Visible, beliefs: Beliefs, step: Step = cautious) -> Factors:
+    """M-step: modes, remainder and noise that better explain what is believed.
+
+    With g = Q^-1 (r - A W a) and K = W cov W', a variance is found too large or too small by
+    E[g g'] = Q^-1 A K A' Q^-1 + g g', of which Q^-1 is expected.
     """
     w, n = beliefs.weighed, len(x.r_parts)
     W = _better_modes(factors, x, beliefs) if factors.rank else factors.W
     a = _combined(W, beliefs.mean)
     K = np.tensordot(_mode_pairs(W), beliefs.cov, ((3, 4), (1, 2))).swapaxes(2, 3)
     pull = w.h - times(w.G, a)  # A' g
-    along = (product(w.G, K) * w.G).sum(1) + pull**2 - _diagonal(w.G)
-    count = np.maximum(x.seen.sum(0), 1)
-    D = factors.D + factors.D**2 * (along.sum(1) / count).T
+    found = ((product(w.G, K) * w.G).sum(1) + pull**2).sum(1).T
+    seen = x.seen.sum(0)[:, None]
+    D = _changed(factors.D, found, _diagonal(w.G).sum(1).T, seen, step)
     QA = product(w.Qi, x.A_parts)
     g = times(w.Qi, x.r_parts) - times(QA, a)
-    trace = (product(QA, K) * QA).sum((0, 1)) + (g**2).sum(0) - _diagonal(w.Qi).sum(0)
-    excess = (x.noise * trace)[x.seen].mean() / n
-    q = factors.q + factors.q**2 * excess
+    trace = (product(QA, K) * QA).sum((0, 1)) + (g**2).sum(0)
+    found, expected = ((x.noise * v)[x.seen].sum() for v in (trace, _diagonal(w.Qi).sum(0)))
+    q = _changed(np.asarray(factors.q), found, expected, n * seen.sum(), step)
     return Factors(W, np.maximum(D, LEAST_VARIANCE), max(float(q), LEAST_VARIANCE))
+
+
+def _changed(v: Floats, found: Floats, expected: Floats, seen: Floats, step: Step) -> Floats:
+    """Variances v after a step; where nothing was seen, as before."""
+    ratio = np.divide(found, expected, out=np.ones(v.shape), where=expected > 0)
+    return v * step(ratio, v * expected / np.maximum(seen, 1))
 
 
 def _better_modes(factors: Factors, x: Visible, b: Beliefs) -> Floats:
@@ -211,11 +234,11 @@ def leading_components(rows: Floats, count: int) -> Floats:
     return np.sqrt(np.maximum(square[best], 0.0))[:, None] * (basis @ turn[:, best]).T
 
 
-def run_em(factors: Factors, x: Visible, steps: int) -> Factors:
+def run_em(factors: Factors, x: Visible, steps: int, step: Step = cautious) -> Factors:
     """Alternate beliefs, improvement and scale."""
     for _ in range(steps):
         beliefs = believe(factors, x)
-        factors = _to_unit_amplitudes(improve(factors, x, beliefs), beliefs)
+        factors = _to_unit_amplitudes(improve(factors, x, beliefs, step), beliefs)
     return factors
 
 
@@ -234,7 +257,7 @@ def _second_moments(b: Beliefs) -> Floats:
     return b.cov + b.mean[:, :, None] * b.mean[:, None, :]
 
 
-def extend(factors: Factors, beliefs: Beliefs, x: Visible, steps: int = 5) -> Factors:
+def extend(factors: Factors, beliefs: Beliefs, x: Visible, steps: int = 10) -> Factors:
     """Modes and remainder at other points of the same visits, given the amplitudes.
 
     Args:
@@ -247,5 +270,5 @@ def extend(factors: Factors, beliefs: Beliefs, x: Visible, steps: int = 5) -> Fa
     here = Factors(np.zeros((factors.rank, M, n)), np.ones((M, n)), factors.q)
     for _ in range(steps):
         held = replace(beliefs, weighed=Weighed.of(here, x))
-        here = replace(improve(here, x, held), q=factors.q)
+        here = replace(improve(here, x, held, bold), q=factors.q)
     return here

@@ -11,6 +11,7 @@ from prism.covariation.factors import (
     Beliefs,
     Factors,
     believe,
+    bold,
     extend,
     run_em,
     scaled_modes,
@@ -23,7 +24,7 @@ from prism.typing import Floats, Strings, Times
 NOISE_SHARES = (0.0, 0.3, 0.95)
 RANKS = (1, 2, 4, 8, 16)
 FOLDS = 3
-STEPS, FINAL_STEPS = 5, 10  # rounds of EM at each rank, and at the last
+STEPS, FINAL_STEPS = 5, 30  # rounds of EM at each rank, and at the last
 MOST_POINTS = 400
 CHOOSING_VALUES, LEARNING_VALUES = 80_000, 120_000  # most residual coordinates
 WORTH = 0.25  # gain in log evidence a visit that a further choice must bring
@@ -187,7 +188,7 @@ def _grown(x: Visible, rank: int) -> Factors:
     factors = run_em(Factors.none(*x.r.shape[1:]), some, STEPS)
     for step in [k for k in RANKS if k <= rank]:
         factors = run_em(widen(factors, some, step), some, STEPS)
-    return run_em(factors, some, FINAL_STEPS)
+    return run_em(factors, some, FINAL_STEPS, bold)
 
 
 def _tempo_share(AW: Floats, mu_t: Floats) -> Floats:

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from prism.covariation import Covariation, Factors, Visible, believe
-from prism.covariation.factors import MODE_PRIOR, extend, improve, run_em, scaled_modes, widen
+from prism.covariation.factors import (
+    MODE_PRIOR,
+    Step,
+    bold,
+    cautious,
+    extend,
+    improve,
+    run_em,
+    scaled_modes,
+    widen,
+)
 from tests.problems.covarying import covariances, dense, planted, seen_by
 
 both = pytest.mark.parametrize("n", [2, 3])
@@ -83,15 +93,35 @@ def test_a_point_often_missing_is_judged_by_the_visits_that_show_it() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_every_round_of_em_raises_the_evidence() -> None:
+@pytest.mark.parametrize("step", [cautious, bold])
+def test_every_round_of_em_raises_the_evidence(step: Step) -> None:
     x = seen_by(planted(points=8, rank=3), covariances(8), 60)
     factors = widen(Factors.none(8, 2), x, 3)
     reached = []
     for _ in range(20):
         prior = 0.5 * MODE_PRIOR * np.square(factors.W).sum()  # of the modes
         reached.append(believe(factors, x).evidence.sum() - prior)
-        factors = improve(factors, x, believe(factors, x))
+        factors = improve(factors, x, believe(factors, x), step)
     assert (np.diff(reached) > 0).all()
+
+
+def test_bold_steps_find_a_remainder_far_below_the_noise_in_a_third_of_the_rounds() -> None:
+    rng = np.random.default_rng(0)
+    noise = np.repeat(rng.choice([0.3, 3.0], 1000)[:, None], 6, axis=1)
+    r = rng.standard_normal((1000, 6, 2)) * np.sqrt(noise)[..., None]  # nothing but noise
+    x = Visible(r, np.tile(np.eye(2), (1000, 6, 1, 1)), noise, 0.0)
+    start = Factors(np.zeros((0, 6, 2)), np.full((6, 2), 0.3), 1.0)
+    soon, late = run_em(start, x, 30, bold), run_em(start, x, 90, cautious)
+    assert soon.D.mean() < late.D.mean() < 0.2 * start.D.mean()
+    assert late.q < soon.q < 1
+
+
+def test_both_steps_end_where_the_evidence_is_greatest() -> None:
+    x = seen_by(planted(points=6, tolerance=0.05), covariances(6), 400)
+    start = widen(Factors.none(6, 2), x, 2)
+    ends = [run_em(start, x, 600, step) for step in (cautious, bold)]
+    reached = [believe(end, x).evidence.mean() for end in ends]
+    assert reached[0] == pytest.approx(reached[1], abs=1e-3)
 
 
 @both
