@@ -152,7 +152,7 @@ def test_a_pooled_forecast_of_today_is_the_shape_cleared_of_noise(
     t = float(visit.visits.t[0])
     found, mean = (predict_shape(tiny_model, visit, t, rule) for rule in ("pooled", "mean"))
     away = [np.linalg.norm(shape - visit.points) for shape in (found.points, mean.points)]
-    assert away[0] < 0.5 * away[1]
+    assert away[0] < 0.6 * away[1]
 
 
 def test_pooled_forecasts_fill_gaps_and_are_finite(tiny_model: PRISM) -> None:
