@@ -33,7 +33,6 @@ from prism.simulate.study import Study
 Row = dict[str, Any]
 Measure = Callable[..., Row]
 RULES = ("pooled", "paper", "mean")
-NORMAL_90 = 1.6448536269514722
 SMALL_NOISE = 0.01  # of the small Starman cohorts that stand beside PCA
 SEVERAL = 3  # earlier visits from which the gain of a history is told
 
@@ -75,7 +74,8 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
 
     `looks` is the share that holds how old the anatomy looks: its shape without noise, dated in
     the same way by the law it was drawn from. `regions` is the share of 90% intervals at the
-    regions' landmarks that hold the regions' own times.
+    regions' landmarks that hold the regions' own times, `about the age` of the intervals that the
+    model gives for the time of people of an age.
     """
     times = prism.intrinsic_time(model, test.correspondence)
     u = (times.tau - np.reshape(test.truth.tau, (len(test), -1)).mean(axis=1)) / times.tau_se
@@ -84,6 +84,7 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
     return {
         "tau": float(np.abs(u * times.tau_se).mean()),
         "tau coverage": held(u),
+        "about the age": held(times.z),
         "u2": float(np.mean(u**2)),
         "looks": held((times.tau - looks(model, test)) / times.tau_se),
         "regions": held(local),
@@ -94,7 +95,7 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
 
 def held(u: np.ndarray) -> float:
     """Share of standardised errors inside the 90% interval."""
-    return float(np.mean(np.abs(u[np.isfinite(u)]) <= NORMAL_90))
+    return metrics.coverage_table(u)[0.9]
 
 
 def looks(model: prism.PRISM, test: Study) -> np.ndarray:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from prism.calibration import (
     conformal_p_value,
     false_discovery_rate,
     interval_factors,
+    robust_scale,
 )
 
 NAN = np.nan
@@ -133,3 +136,29 @@ def test_a_point_hardly_seen_gets_the_normal_factor() -> None:
     factors = interval_factors(u)
     assert (factors[:, 0] == 100.0).all()
     assert factors[2, 1] == pytest.approx([1.6449, 1.6449], abs=1e-4)
+
+
+def people(u: np.ndarray) -> np.ndarray:
+    return np.arange(len(u)).astype(str)
+
+
+def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -> None:
+    u = 2.5 * np.random.default_rng(0).standard_normal(20_000)
+    assert robust_scale(u, people(u)) == pytest.approx(2.5, rel=0.02)
+    few, more = u[:38], np.append(u[:38], 80.0)
+    assert robust_scale(more, people(more)) < 1.3 * robust_scale(few, people(few))
+    assert robust_scale(np.full(3, np.nan), people(few[:3])) == 1.0
+
+
+@pytest.mark.parametrize(("subjects", "visits"), [(9, 1), (18, 1), (18, 4), (60, 1)])
+def test_nine_in_ten_of_new_people_lie_within_however_few_are_known(
+    subjects: int, visits: int
+) -> None:
+    """Without the correction 84% of new people lie within the interval of 18."""
+    rng, factor = np.random.default_rng(0), 1.6448536
+    owner = np.repeat(np.arange(subjects), visits)
+    held = np.empty(4000)
+    for k in range(len(held)):
+        scale = robust_scale(rng.normal(size=subjects)[owner], owner.astype(str))
+        held[k] = math.erf(factor * scale / math.sqrt(2))
+    assert held.mean() == pytest.approx(0.9, abs=0.02)

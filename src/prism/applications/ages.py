@@ -9,8 +9,7 @@ import numpy as np
 from prism.cohort import Correspondence, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
-from prism.model.clock import clock_spread
-from prism.model.state import date
+from prism.model.age_rule import age_reading, age_spread
 from prism.typing import Times
 
 STEPS = 513
@@ -43,22 +42,21 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     show the calendar badly.
     """
     t, error = cohort.visits.t, age_errors(cohort.visits)
-    tau, asked = np.full(len(cohort), np.nan), _uncertain(t, error)
+    reading, asked = np.full(len(cohort), np.nan), _uncertain(t, error)
     if asked.any():
-        d = model.displacements(cohort)[asked]
-        tau[asked] = date(model.covariation, model.table, d, model.calibration.age_modes).tau
-    return age_posterior(model, tau, t, error)
+        reading[asked] = age_reading(model, cohort[asked])
+    return age_posterior(model, reading, t, error)
 
 
-def age_posterior(model: PRISM, tau: Times, t: Times, error: Times) -> AgePosterior:
-    """[Eq. age-posterior] p(t | shape) ~ p(t) N(tau; t, s(t)^2), on a grid of ages.
+def age_posterior(model: PRISM, reading: Times, t: Times, error: Times) -> AgePosterior:
+    """[Eq. age-posterior] p(t | shape) ~ p(t) N(a; t, s(t)^2), on a grid of ages.
 
     An age given with an error is normal about its value beforehand; of an unknown one see
-    `unknown_age`. s(t) is how far tau and t differ among people of age t.
+    `unknown_age`. s(t) is how far a and t differ among people of age t.
 
     Args:
         model: A trained model.
-        tau: (N,) times at which the whole shapes are dated; NaN where nothing is asked.
+        reading: (N,) ages a as shapes show them, see `age_reading`; NaN where nothing is asked.
         t: (N,) their ages, NaN where unknown.
         error: (N,) standard errors of the ages.
     """
@@ -66,14 +64,12 @@ def age_posterior(model: PRISM, tau: Times, t: Times, error: Times) -> AgePoster
     median, se, lower, upper = t.copy(), np.zeros(len(t)), t.copy(), t.copy()
     if uncertain.any():
         ages, chance = unknown_age(model)
-        known = model.calibration
-        spread = known.age_scale * clock_spread(model, model.covariation, ages, known.age_modes)
-        spread = np.maximum(spread, 1e-9 * np.ptp(ages))
-        for row in np.flatnonzero(uncertain & ~np.isnan(tau)):
+        spread = age_spread(model, ages)
+        for row in np.flatnonzero(uncertain & ~np.isnan(reading)):
             grid, log_prior = ages, np.log(chance)
             if not np.isnan(t[row]):
                 grid, log_prior = _about(t[row], error[row])
-            weight = _weights(grid, log_prior, np.interp(grid, ages, spread), tau[row])
+            weight = _weights(grid, log_prior, np.interp(grid, ages, spread), reading[row])
             se[row] = np.sqrt(weight @ (grid - weight @ grid) ** 2)
             lower[row], median[row], upper[row] = _quantiles(grid, weight)
     return AgePosterior(median, se, lower, upper, uncertain)
@@ -110,9 +106,9 @@ def _uncertain(t: Times, error: Times) -> np.ndarray:
     return np.isnan(t) | (error > 0)
 
 
-def _weights(grid: Times, log_prior: Times, spread: Times, tau: float) -> Times:
+def _weights(grid: Times, log_prior: Times, spread: Times, reading: float) -> Times:
     """Posterior weights of one visit on a grid of ages."""
-    log = log_prior - 0.5 * np.square((tau - grid) / spread) - np.log(spread)
+    log = log_prior - 0.5 * np.square((reading - grid) / spread) - np.log(spread)
     weight = np.exp(log - log.max())
     return weight / weight.sum()
 

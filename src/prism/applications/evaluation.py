@@ -38,14 +38,15 @@ def evaluate(
         truth: What a simulated cohort knows about itself.
         emd: Also compute the earth mover's distance (slow).
     """
+    times = intrinsic_time(model, cohort)
     result: dict[str, Any] = {
         "cohort": cohort.name,
         "shapes": len(cohort),
         "subjects": len(cohort.visits.subjects),
         "unit": {"time": cohort.time_unit, "length": cohort.length_unit},
         "trajectory": _trajectory_metrics(model, cohort, truth, emd),
-        "time": _time_metrics(model, cohort, truth),
-        "coverage": _coverage(model, cohort),
+        "time": _time_metrics(times, truth),
+        "coverage": _coverage(model, cohort) | {"time": _held(times.z)},
         "prediction": _prediction_metrics(model, cohort, truth, emd),
         "anomaly": _anomaly_metrics(model, cohort, truth),
     }
@@ -113,13 +114,12 @@ def _trajectory_metrics(
     return result
 
 
-def _time_metrics(model: PRISM, cohort: Correspondence, truth: Truth | None) -> dict[str, Any]:
-    times = intrinsic_time(model, cohort)
+def _time_metrics(times: TimeMap, truth: Truth | None) -> dict[str, Any]:
     names = ("tau", "tau_mean", "tau_fisher", "tau_mle")
     target = None if truth is None else truth.tau_global
     result: dict[str, Any] = {}
     if truth is None or target is not None:
-        against = cohort.visits.t if target is None else target
+        against = times.visits.t if target is None else target
         result = {name: metrics.time_metrics(getattr(times, name), against) for name in names}
         result["against"] = "chronological age" if target is None else "true intrinsic time"
     if target is not None:

@@ -45,6 +45,11 @@ class Subspace:
         return cls(mean, axes[:k].T, np.maximum(spectrum[:k], rest), float(rest))
 
     @classmethod
+    def none(cls, size: int) -> Subspace:
+        """No axis at all, of rows of this many coordinates."""
+        return cls(np.zeros(size), np.zeros((size, 0)), np.zeros(0), 1.0)
+
+    @classmethod
     def fit_through_gaps(cls, rows: Floats, start: Floats, components: int) -> Subspace:
         """Fit to rows (N, D) with gaps (NaN): from a first filling, fill and fit in turn.
 

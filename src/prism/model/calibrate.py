@@ -91,7 +91,7 @@ def calibrate(
     u = _standardised_residuals(model, cohort, seen)
     ahead = forecast_errors(model, cross)
     enough = len(ahead.pooled) >= FEWEST_PAIRS
-    tempo, age = choose_dating(model, cross.some(MOST_DATED))
+    tempo, age = choose_dating(model, how, cross.some(MOST_DATED))
     spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
     visits, pairs = clock_visits(model, cohort[~np.isin(cohort.visits.subject, unseen)])
@@ -104,12 +104,12 @@ def calibrate(
         **normal_scores(model, cross),
         modes=tempo.share,
         spread_scale=tempo.scale,
-        age_modes=age.share,
-        age_scale=age.scale,
+        age=age,
         clock=clock_covariance(model, visits, pairs, clock_weight(model).sum(axis=1), spread),
         clock_visits=visits,
         clock_pairs=pairs,
         coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
+        coverage_time=tempo.coverage,
         coverage_forecast=_cross_coverage(ahead.pooled, np.arange(len(ahead.pooled)) % FOLDS),
         texture=_texture(model, sample, how),
         judges=tuple(hows),

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from prism.baselines import AgeRidge
 from prism.calibration import LEVELS, combined_p_value
 from prism.covariation import Covariation, Texture
+from prism.model.age_rule import AgeRule
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.typing import Floats, Points
 
@@ -35,8 +37,9 @@ class Calibration:
         pointwise: Share of the paper's rule in pooled forecasts.
         modes: Share of the modes, as far as they are not tempo, that counts in developmental time.
         spread_scale: Found over claimed spread of that time about the calendar.
-        age_modes, age_scale: The same for calendar age, where all of the modes may count.
+        age: How calendar age is told, where all of the modes may count.
         coverage: Nominal level -> share of unseen displacements inside the interval.
+        coverage_time: The same of developmental times about the calendar.
         coverage_forecast: The same of forecasts.
         texture: How smooth drawn people are.
         judges: Covariations, each learned without the subjects it judges.
@@ -57,13 +60,13 @@ class Calibration:
     clock: Floats
     clock_visits: Floats
     clock_pairs: Floats
+    age: AgeRule
     forecast_pairs: int = 0
     pointwise: float = 0.0
     modes: float = 0.0
     spread_scale: float = 1.0
-    age_modes: float = 0.0
-    age_scale: float = 1.0
     coverage: dict[str, float] = field(default_factory=dict)
+    coverage_time: dict[str, float] = field(default_factory=dict)
     coverage_forecast: dict[str, float] = field(default_factory=dict)
     texture: Texture = field(default_factory=Texture)
     judges: tuple[Covariation, ...] = ()
@@ -88,6 +91,7 @@ class Calibration:
             clock=np.full((CLOCK_SIZE, CLOCK_SIZE), np.nan),
             clock_visits=np.zeros(CLOCK_AGES),
             clock_pairs=np.zeros((CLOCK_AGES, CLOCK_AGES)),
+            age=AgeRule(AgeRidge.none(template.size)),
         )
 
     @property

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from prism.calibration import normal_factor
+from prism.calibration import robust_scale
+from prism.covariation import Covariation
 from prism.intrinsic import joint_mle_time
+from prism.metrics import coverage_table
+from prism.model.age_rule import AgeRule, learn_age_rule
 from prism.model.state import date
 from prism.typing import Floats, Shapes, Strings, Times
 
@@ -27,15 +30,23 @@ class Dated:
     Attributes:
         share: Of the modes.
         apart: (N,) distance from the calendar, see `calendar_error`; NaN where it cannot be told.
-        scale: Found over claimed spread about the calendar.
+        u: (N,) tau - t over the claimed spread about the calendar.
+        scale: Found over claimed spread.
     """
 
     share: float
     apart: Floats
+    u: Floats
     scale: float = 1.0
 
+    @property
+    def coverage(self) -> dict[str, float]:
+        """Nominal level -> share of times inside the scaled interval about the calendar."""
+        u = self.u[np.isfinite(self.u)] / self.scale
+        return {f"{level:g}": held for level, held in coverage_table(u).items()} if len(u) else {}
 
-def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
+
+def choose_dating(model: PRISM, how: Covariation, cross: CrossFit) -> tuple[Dated, AgeRule]:
     """How developmental time and how calendar age are told from a shape.
 
     Points independent given tau is the simple answer, and modes must earn their place: whatever
@@ -48,16 +59,15 @@ def choose_dating(model: PRISM, cross: CrossFit) -> tuple[Dated, Dated]:
     those whom most members have seen, and less than by one member alone: half-way, by factors.
     """
     alone = _Trial.of(model, cross)
-    simple = alone.dated(0.0)
-    traits = [alone.dated(TRAIT_SHARE, traits=True)]
-    modes = [alone.dated(share) for share in AGE_SHARES]
-    tempo, age = (earned(simple, others, cross.seen.subject) for others in (traits, modes))
     judges = [(model.table, how) for _, how in cross.judges]
     together = _Trial.of(model, replace(cross, judges=judges))
-    return (
-        between(tempo, together.dated(tempo.share, traits=True)),
-        between(age, together.dated(age.share)),
-    )
+    simple = alone.dated(0.0)
+    tempo = earned(simple, [alone.dated(TRAIT_SHARE, traits=True)], cross.seen.subject)
+    modes = [alone.dated(share) for share in AGE_SHARES]
+    share = earned(simple, modes, cross.seen.subject).share
+    tempo = between(tempo, together.dated(tempo.share, traits=True))
+    clocks = [trial.times(share)[0] for trial in (alone, together)]
+    return tempo, learn_age_rule(model, how, cross, clocks, share)
 
 
 @dataclass(frozen=True)
@@ -75,19 +85,22 @@ class _Trial:
             start[rows] = joint_mle_time(table, shapes[rows]).tau
         return cls(cross, shapes, start)
 
-    def dated(self, share: float, traits: bool = False) -> Dated:
-        """With a share of the modes, or of what is not tempo in them."""
-        t = self.cross.seen.t
-        tau, claimed = np.empty(len(t)), np.empty(len(t))
+    def times(self, share: float, traits: bool = False) -> tuple[Times, Times]:
+        """Times and claimed spreads with a share of the modes, or of what is not tempo in them."""
+        tau, claimed = np.empty(len(self.start)), np.empty(len(self.start))
         for rows, table, how in self.cross.parts():
             modes = share * how.traits if traits else share
             found = date(how, table, self.shapes[rows], modes, self.start[rows])
             tau[rows], claimed[rows] = found.tau, found.spread
-        known, apart = np.isfinite(tau), np.full(len(t), np.nan)
-        if not known.any():
-            return Dated(share, apart)
-        apart[known] = calendar_error(t[known], tau[known])
-        return Dated(share, apart, robust_scale(((tau - t) / claimed)[known]))
+        return tau, claimed
+
+    def dated(self, share: float, traits: bool = False) -> Dated:
+        """The same, against the calendar."""
+        t, (tau, claimed) = self.cross.seen.t, self.times(share, traits)
+        known, apart, u = np.isfinite(tau), np.full(len(t), np.nan), (tau - t) / claimed
+        if known.any():
+            apart[known] = calendar_error(t[known], tau[known])
+        return Dated(share, apart, u, robust_scale(u, self.cross.seen.subject))
 
 
 def calendar_error(t: Times, tau: Times) -> Floats:
@@ -116,8 +129,3 @@ def earned(simple: Dated, others: list[Dated], subject: Strings) -> Dated:
 def between(alone: Dated, together: Dated) -> Dated:
     """The first, at the geometric mean of the scales."""
     return replace(alone, scale=float(np.sqrt(alone.scale * together.scale)))
-
-
-def robust_scale(u: Floats) -> float:
-    """Standard deviation by what holds nine in ten: one stray visit of a few counts for little."""
-    return float(np.quantile(np.abs(u), 0.9)) / normal_factor(0.9)

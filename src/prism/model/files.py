@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from prism.baselines import AgeRidge
+from prism.baselines.subspace import Subspace
 from prism.calibration import LEVELS
 from prism.cohort.regions import as_regions
 from prism.covariation import Covariation, Factors, Persistence, Texture
 from prism.errors import CohortError, ModelError
 from prism.intrinsic import EncoderConfig, InverseEncoder
 from prism.intrinsic.encoder import EncoderScales
+from prism.model.age_rule import AgeRule
 from prism.model.calibrated import Calibration
+from prism.model.card import model_card
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
@@ -27,7 +31,7 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 10
+FORMAT = 11
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
@@ -35,8 +39,8 @@ _ARRAYS = (
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
-    "forecast_pairs", "pointwise", "modes", "spread_scale", "age_modes", "age_scale",
-    "coverage", "coverage_forecast",
+    "forecast_pairs", "pointwise", "modes", "spread_scale",
+    "coverage", "coverage_time", "coverage_forecast",
 )  # fmt: skip
 
 
@@ -74,6 +78,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
         "encoder_scales": asdict(model.encoder.scales),
         "calibration": {name: getattr(model.calibration, name) for name in _NUMBERS},
         "texture": asdict(model.calibration.texture),
+        "age": _age_numbers(model.calibration.age),
         "covariation": _how_numbers(model.covariation),
         "judges": [_how_numbers(how) for how in model.calibration.judges],
         "regions": {name: points.tolist() for name, points in model.regions.items()},
@@ -83,7 +88,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
-    arrays |= _how_arrays(model.covariation, "")
+    arrays |= _how_arrays(model.covariation, "") | _age_arrays(model.calibration.age)
     for k, how in enumerate(model.calibration.judges):
         arrays |= _how_arrays(how, f"judge{k}_")
     if model.cells is not None:
@@ -110,6 +115,28 @@ def _how_arrays(how: Covariation, prefix: str) -> dict[str, np.ndarray]:
     return {prefix + name: value for name, value in arrays.items()}
 
 
+def _age_numbers(age: AgeRule) -> dict[str, float]:
+    return {
+        "modes": age.modes,
+        "clock_scale": age.clock_scale,
+        "ridge_error": age.ridge_error,
+        "scale": age.scale,
+        "rest": age.ridge.subspace.rest,
+        "intercept": age.ridge.intercept,
+        "strength": age.ridge.strength,
+    }
+
+
+def _age_arrays(age: AgeRule) -> dict[str, np.ndarray]:
+    space = age.ridge.subspace
+    return {
+        "ridge_mean": space.mean,
+        "ridge_axes": space.axes,
+        "ridge_variances": space.variances,
+        "ridge_weights": age.ridge.weights,
+    }
+
+
 def load_model(path: Path) -> PRISM:
     """Read the folder, refusing anything that does not hold together."""
     from prism.model.core import PRISM
@@ -125,6 +152,7 @@ def load_model(path: Path) -> PRISM:
             **{name: arrays[name] for name in _ARRAYS},
             **{name: settings["calibration"][name] for name in _NUMBERS},
             texture=_build(Texture, settings["texture"]),
+            age=_age_rule(arrays, settings["age"]),
             judges=tuple(
                 _covariation(arrays, numbers, f"judge{k}_")
                 for k, numbers in enumerate(settings["judges"])
@@ -173,6 +201,19 @@ def _covariation(
     )
 
 
+def _age_rule(arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> AgeRule:
+    """How calendar age is told."""
+    space = (arrays[f"ridge_{name}"] for name in ("mean", "axes", "variances"))
+    ridge = AgeRidge(
+        Subspace(*space, numbers["rest"]),
+        arrays["ridge_weights"],
+        numbers["intercept"],
+        numbers["strength"],
+    )
+    own = ("modes", "clock_scale", "ridge_error", "scale")
+    return AgeRule(ridge, **{name: numbers[name] for name in own})
+
+
 def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.ndarray]:
     """Named regions of the template; models written before there were any have none."""
     try:
@@ -202,6 +243,10 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "clock_pairs": (CLOCK_AGES, CLOCK_AGES),
     }
     found = {name: getattr(known, name).shape for name in expected}
+    size, axes = points * n, len(known.age.ridge.weights)
+    own = {"ridge_mean": (size,), "ridge_axes": (size, axes), "ridge_variances": (axes,)}
+    expected |= own
+    found |= {name: _age_arrays(known.age)[name].shape for name in own}
     for k, how in enumerate((model.covariation, *known.judges)):
         prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
         own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}
@@ -299,59 +344,3 @@ def _read_provenance(file: Path) -> dict[str, Any]:
         raise ModelError(
             f"{file} cannot be read: {error}.", "Restore it from a backup, or train again."
         ) from error
-
-
-def model_card(model: PRISM) -> str:
-    """Say in a page what the model is, where it holds and how well it was calibrated."""
-    first, last = model.ages
-    unit, length = model.time_unit, model.length_unit
-    facts, known, how = model.provenance, model.calibration, model.covariation
-    noise = how.factors.q * how.noise_share
-    people = "; ".join(f"{k} {', '.join(v)}" for k, v in facts.get("covariates", {}).items())
-    return f"""# Model card: {model.name}
-
-Research software; not a medical device.
-
-- Holds for ages {first:g} to {last:g} {unit} and for this anatomy only; outside, answers are
-  extrapolated and flagged.
-- People: {people or "no covariates were given"}; others are flagged.
-- {len(model.template)} template points, {model.dimension}D, lengths in {length or "own units"}.
-- Learned from {facts.get("subjects")} subjects, {facts.get("shapes")} shapes;
-  {facts.get("members")} network(s), {facts.get("held_out_subjects")} of the subjects were held
-  out of at least one for early stop and calibration.
-- Noise floor {model.population.floor:.4g} {length}: no point is claimed to be better known than
-  this. It inflates the paper's sigma_tau by sqrt(1 + floor^2 / (sigma_tau^2 |mu_t|^2)) at worst.
-- Measurement noise found: {100 * noise:.0f}% of the least variance of a point. The separated
-  sigma_tau has that share taken out.
-- {how.factors.rank} mode(s) of covariation; the strongest keeps {_lasting(how)}.
-- The mean minimises an L1 loss whose corner is rounded over
-  {model.population.config.mean_corner:g} standard deviations.
-- Seed {facts.get("seed")}, preset {facts.get("preset")}, prism {facts.get("prism")},
-  data {facts.get("data")}.
-
-## Coverage on subjects not seen
-
-| nominal | displacement | forecast |
-|---|---|---|
-{_coverage_rows(known.coverage, known.coverage_forecast)}
-
-Forecast intervals come from {known.forecast_pairs} pairs of visits, anomaly scores from
-{len(known.scores)} visits. Of a forecast {100 * known.pointwise:.0f}% follow the paper's rule.
-"""
-
-
-def _lasting(how: Covariation) -> str:
-    share, span = how.persistence.share[0], how.persistence.span[0]
-    fading = "without fading" if np.isinf(span) else f"fading over {span:.3g}"
-    return f"{100 * share:.0f}% from visit to visit, {fading}"
-
-
-def _coverage_rows(displacement: dict[str, float], forecast: dict[str, float]) -> str:
-    def told(found: dict[str, float], level: float) -> str:
-        share = found.get(f"{level:g}")
-        return "not measured" if share is None else f"{100 * share:.1f}%"
-
-    return "\n".join(
-        f"| {100 * level:g}% | {told(displacement, level)} | {told(forecast, level)} |"
-        for level in LEVELS
-    )

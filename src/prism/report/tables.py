@@ -83,6 +83,7 @@ def evaluation_rows(scores: dict[str, Any], model: PRISM) -> list[Row]:
     rows = [
         *_time_rows(scores.get("time", {}), model.time_unit),
         *_distance_rows("Average shape at the age", scores.get("trajectory", {})),
+        *_held_rows("Intrinsic time about the age", scores.get("coverage", {}).get("time", {})),
         *_spread_rows("Temporal spread", scores.get("sigma_tau_separated", {})),
         *_spread_rows("Temporal spread (paper's bound)", scores.get("sigma_tau", {})),
         *_prediction_rows(scores.get("prediction", {})),

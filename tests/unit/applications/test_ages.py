@@ -10,7 +10,7 @@ from prism.applications.ages import age_posterior, unknown_age, with_ages
 from prism.cohort import Correspondence
 from prism.errors import QueryError
 from prism.model import PRISM
-from prism.model.clock import clock_spread
+from prism.model.age_rule import age_spread
 from prism.simulate.study import Study
 
 
@@ -78,9 +78,8 @@ def test_one_more_person_is_the_oldest_or_the_youngest_by_chance(
 
 def test_few_people_do_not_hold_an_age_within_their_own(tiny_model: PRISM) -> None:
     """Who is older than the few learned from was dated to the oldest of them."""
-    last, known = tiny_model.ages[1], tiny_model.calibration
-    end = clock_spread(tiny_model, tiny_model.covariation, np.array([last]), known.age_modes)
-    tau = last + 2 * known.age_scale * end
+    last = tiny_model.ages[1]
+    tau = last + 2 * age_spread(tiny_model, np.array([last]))
     few, many = (
         age_posterior(of_subjects(tiny_model, count), tau, np.array([np.nan]), np.zeros(1))
         for count in (3, 10**6)
@@ -92,9 +91,7 @@ def test_few_people_do_not_hold_an_age_within_their_own(tiny_model: PRISM) -> No
 def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:
     first, last = tiny_model.ages
     t = np.linspace(max(tiny_model.table.first, 0.0), tiny_model.table.last, 40_001)
-    ages, known = np.linspace(t[0], t[-1], 513), tiny_model.calibration
-    claimed = clock_spread(tiny_model, tiny_model.covariation, ages, known.age_modes)
-    spread = np.interp(t, ages, known.age_scale * claimed)
+    spread = age_spread(tiny_model, t)
     tau = np.array([0.3, 0.6])
     found = age_posterior(tiny_model, tau, np.array([np.nan, 0.5]), np.array([0.0, 0.05]))
     outside = 2 / (tiny_model.subjects + 1)

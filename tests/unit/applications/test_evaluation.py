@@ -42,6 +42,8 @@ def test_without_a_truth_age_is_the_yardstick(tiny_model: PRISM, tiny_study: Stu
     shares = found["coverage"]["displacement"]
     assert list(shares.values()) == sorted(shares.values())
     assert shares["0.9"] == pytest.approx(0.9, abs=0.08)
+    z = intrinsic_time(tiny_model, tiny_study.correspondence).z
+    assert found["coverage"]["time"]["0.9"] == pytest.approx((np.abs(z) <= 1.6448536).mean())
 
 
 def test_a_perfect_mean_has_no_distance(tiny_model: PRISM, tiny_study: Study) -> None:

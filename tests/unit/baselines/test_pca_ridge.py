@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.baselines import PCARidge
-from prism.baselines.pca_ridge import STRENGTHS, _best_strength, _kept, _left_out_error, _ridge
+from prism.baselines.age_ridge import STRENGTHS, _best_strength, _kept, _left_out_error, _ridge
 from prism.errors import FitError, QueryError
 from tests.unit.baselines.cohorts import ages, cohort, cubic, linear, with_gaps
 
@@ -12,7 +12,7 @@ from tests.unit.baselines.cohorts import ages, cohort, cubic, linear, with_gaps
 def test_an_exact_cubic_course_of_low_rank_is_recovered() -> None:
     t, at = ages(60), np.linspace(5, 190, 11)
     model = PCARidge.fit(cohort(cubic(t), t))
-    assert model.subspace.axes.shape[1] == 3  # not 20: the data have no more
+    assert model.ridge.subspace.axes.shape[1] == 3  # not 20: the data have no more
     low, high = t.min(), t.max()
     at = at[(low < at) & (at < high)]
     np.testing.assert_allclose(model.mean_shapes(at), cubic(at), atol=1e-7)
@@ -45,8 +45,9 @@ def test_the_ridge_is_the_textbooks() -> None:
 
 def test_the_strength_is_the_one_that_dates_left_out_subjects_best() -> None:
     rng = np.random.default_rng(2)
-    subject = np.repeat([f"s{i}" for i in range(15)], 3)
-    own = np.repeat(rng.standard_normal((15, 6)), 3, axis=0)  # traits that betray a subject
+    visits = np.tile([1, 3, 5], 5)
+    subject = np.repeat([f"s{i}" for i in range(15)], visits)
+    own = np.repeat(rng.standard_normal((15, 6)), visits, axis=0)  # traits that betray a subject
     t = rng.uniform(0, 10, 45)
     X = own + t[:, None] * rng.standard_normal(6) / 5 + rng.standard_normal((45, 6)) / 2
     X = X - X.mean(axis=0)
@@ -85,8 +86,8 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_components_are_capped_by_the_data() -> None:
     t = ages(5)
     points = np.random.default_rng(0).standard_normal((5, 12, 3))
-    assert PCARidge.fit(cohort(points, t)).subspace.axes.shape[1] == 4
-    assert PCARidge.fit(cohort(points, t), components=2).subspace.axes.shape[1] == 2
+    assert PCARidge.fit(cohort(points, t)).ridge.subspace.axes.shape[1] == 4
+    assert PCARidge.fit(cohort(points, t), components=2).ridge.subspace.axes.shape[1] == 2
 
 
 def test_what_cannot_be_learnt_or_asked_is_refused() -> None:

@@ -6,18 +6,11 @@ import pytest
 from prism.applications import intrinsic_time
 from prism.intrinsic import TimeTable, joint_mle_time
 from prism.model.core import _held_out
-from prism.model.dating import Dated, between, calendar_error, earned, robust_scale
+from prism.model.dating import Dated, between, calendar_error, earned
 from prism.model.state import date
 from prism.simulate import starman
 from prism.simulate.study import Study
 from tests.problems.tiny import fit_tiny
-
-
-def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -> None:
-    u = 2.5 * np.random.default_rng(0).standard_normal(20_000)
-    assert robust_scale(u) == pytest.approx(2.5, rel=0.02)
-    few = u[:38]
-    assert robust_scale(np.append(few, 80.0)) < 1.25 * robust_scale(few)
 
 
 def test_an_estimate_gains_next_to_nothing_by_being_late_at_the_last_ages() -> None:
@@ -32,7 +25,7 @@ def test_an_estimate_gains_next_to_nothing_by_being_late_at_the_last_ages() -> N
 
 
 def dated(share: float, off: np.ndarray) -> Dated:
-    return Dated(share, np.abs(off))
+    return Dated(share, np.abs(off), off)
 
 
 def test_one_stray_subject_does_not_decide_how_all_are_dated() -> None:
@@ -87,11 +80,22 @@ def test_visits_that_tell_no_time_are_left_out() -> None:
 
 
 def test_the_scale_lies_half_way_between_one_member_and_all() -> None:
-    alone, together = Dated(0.1, np.ones(3), 4.0), Dated(0.1, np.zeros(3), 1.0)
+    u = np.ones(3)
+    alone, together = Dated(0.1, np.ones(3), u, 4.0), Dated(0.1, np.zeros(3), u, 1.0)
     found = between(alone, together)
     assert found.scale == pytest.approx(2.0)
     assert found.apart is alone.apart
     assert between(alone, alone).scale == alone.scale
+
+
+def test_coverage_counts_who_lies_within_the_scaled_interval() -> None:
+    rng = np.random.default_rng(0)
+    u = 3 * rng.normal(size=20_000)
+    for scale, held in ((3.0, 0.9), (6.0, 0.999), (1.5, 0.589)):
+        found = Dated(0.0, np.abs(u), np.append(u, np.nan), scale).coverage
+        assert found["0.9"] == pytest.approx(held, abs=0.01)
+        assert list(found.values()) == sorted(found.values())
+    assert Dated(0.0, np.full(2, np.nan), np.full(2, np.nan)).coverage == {}
 
 
 def test_distance_at_one_age_is_the_plain_one() -> None:
@@ -107,6 +111,6 @@ def test_regions_with_tempi_of_their_own_share_the_time_but_not_the_age() -> Non
     cohort, time = new.correspondence, new.truth.tau.mean(1)
     tau = intrinsic_time(model, cohort).tau
     shapes = cohort.points - model.template
-    aged = date(model.covariation, model.table, shapes, model.calibration.age_modes).tau
+    aged = date(model.covariation, model.table, shapes, model.calibration.age.modes).tau
     assert np.abs(tau - time).mean() < 0.8 * np.abs(aged - time).mean()
     assert np.abs(aged - cohort.visits.t).mean() < 0.5 * np.abs(tau - cohort.visits.t).mean()

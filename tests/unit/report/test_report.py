@@ -135,6 +135,9 @@ def test_every_interval_and_rule_is_told_by_its_name(with_truth: Case) -> None:
     assert held >= {f"Intrinsic time, {region}" for region in ("arm", "leg")}
     arm = scores["time"]["at_arm"]["coverage"]["0.9"]
     assert rows["Intrinsic time, arm: inside the 90% interval"] == f"{100 * arm:.1f}%"
+    about = scores["coverage"]["time"]["0.9"]
+    told = rows["Intrinsic time about the age: inside the 90% interval"]
+    assert told == f"{100 * about:.1f}%"
     bound = scores["sigma_tau"]["leg"]
     assert rows["Temporal spread (paper's bound), leg: relative error"] == f"{100 * bound:.1f}%"
     assert "Temporal spread, leg: relative error" in rows
