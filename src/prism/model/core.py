@@ -94,7 +94,8 @@ class PRISM:
             )
         runtime = Runtime(device, precision, folder, resume, progress)
         check_trainable(correspondence)
-        chosen = (config or PRESETS[preset]).settled(len(correspondence.visits.subjects))
+        size = len(correspondence.visits.subjects), len(correspondence)
+        chosen = (config or PRESETS[preset]).settled(*size)
         facts = {"seed": seed, "preset": preset, "precision": precision, "config": _plain(chosen)}
         key = fingerprint(correspondence.fingerprint, correspondence.visits.subject, facts)
         population, held_out, logs = _fit_members(correspondence, chosen, seed, runtime, key)

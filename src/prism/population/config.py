@@ -9,7 +9,7 @@ from typing import Any
 from prism.errors import FitError
 
 SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
-STEPS, STEPS_OF_MEMBERS = 2000, 1000
+STEPS_A_SHAPE, STEPS = 10, (300, 1000, 2000)
 TIME_FREQUENCIES = 2.0, 8.0
 
 
@@ -28,9 +28,7 @@ class PopulationConfig:
         None,
         "temporal frequency of the networks; default: 2 for few subjects, 8 for a thousand",
     )
-    steps: int | None = _doc(
-        None, "training steps of a network; default: 2000, or 1000 where several are averaged"
-    )
+    steps: int | None = _doc(None, "training steps of a network; default: ten a shape, 300 to 2000")
     shapes: int = _doc(256, "shapes in a training step")
     points: int = _doc(256, "most template points in a training step")
     lattice: int | None = _doc(
@@ -86,16 +84,18 @@ class PopulationConfig:
                 "Give the observation noise in the length unit, or leave it out.",
             )
 
-    def settled(self, subjects: int) -> PopulationConfig:
-        """With what depends on the number of subjects, unless it was given.
+    def settled(self, subjects: int, shapes: int) -> PopulationConfig:
+        """With what depends on the numbers of subjects and shapes, unless it was given.
 
-        Many subjects show how the spread rises and falls over time; few show chance. Members that
-        are averaged need not be trained to the end.
+        Many subjects show how the spread rises and falls over time; few show chance, which a long
+        training learns by heart. Further visits of the same few people ask for a thousand steps.
         """
         low, high = TIME_FREQUENCIES
         omega_time = self.omega_time or min(max(math.sqrt(subjects) / 4, low), high)
         lattice = 4 + math.ceil((28 + 7 * omega_time) / 3) if self.lattice is None else self.lattice
-        steps = self.steps or (STEPS if self.members_for(subjects) == 1 else STEPS_OF_MEMBERS)
+        fewest, enough, most = STEPS
+        wanted = min(STEPS_A_SHAPE * shapes, max(STEPS_A_SHAPE * subjects, enough), most)
+        steps = self.steps or max(wanted, fewest)
         return replace(self, omega_time=omega_time, lattice=lattice, steps=steps)
 
     @property

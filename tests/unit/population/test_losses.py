@@ -269,19 +269,24 @@ def test_the_floor_lends_no_spread_to_other_directions(n: int) -> None:
 
 @pytest.mark.parametrize(("subjects", "omega"), [(3, 2.0), (64, 2.0), (400, 5.0), (5000, 8.0)])
 def test_time_is_resolved_as_finely_as_subjects_allow(subjects: int, omega: float) -> None:
-    assert PopulationConfig().settled(subjects).omega_time == omega
-    assert PopulationConfig(omega_time=3.0).settled(subjects).omega_time == 3.0
+    assert PopulationConfig().settled(subjects, subjects).omega_time == omega
+    assert PopulationConfig(omega_time=3.0).settled(subjects, subjects).omega_time == 3.0
 
 
 @pytest.mark.parametrize(("subjects", "lattice"), [(3, 18), (400, 25), (5000, 32)])
 def test_the_lattice_is_as_fine_as_time_is_resolved(subjects: int, lattice: int) -> None:
-    assert PopulationConfig().settled(subjects).lattice == lattice
-    assert PopulationConfig(lattice=9).settled(subjects).lattice == 9
-    assert PRESETS["paper"].settled(subjects).lattice == 0
+    assert PopulationConfig().settled(subjects, subjects).lattice == lattice
+    assert PopulationConfig(lattice=9).settled(subjects, subjects).lattice == 9
+    assert PRESETS["paper"].settled(subjects, subjects).lattice == 0
 
 
-@pytest.mark.parametrize(("subjects", "steps"), [(18, 1000), (250, 1000), (251, 2000)])
-def test_networks_that_are_averaged_train_for_half_as_long(subjects: int, steps: int) -> None:
-    assert PopulationConfig().settled(subjects).steps == steps
-    assert PopulationConfig(members=1).settled(subjects).steps == 2000
-    assert PopulationConfig(steps=7).settled(subjects).steps == 7
+@pytest.mark.parametrize(
+    ("subjects", "shapes", "steps"),
+    [
+        (18, 18, 300), (18, 90, 900), (18, 500, 1000), (50, 50, 500), (50, 250, 1000),
+        (150, 300, 1500), (200, 200, 2000), (1000, 5000, 2000),
+    ],
+)  # fmt: skip
+def test_few_shapes_are_not_learned_by_heart(subjects: int, shapes: int, steps: int) -> None:
+    assert PopulationConfig().settled(subjects, shapes).steps == steps
+    assert PopulationConfig(steps=7).settled(subjects, shapes).steps == 7
