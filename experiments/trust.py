@@ -1,11 +1,11 @@
 """Noise, gaps, small cohorts, lasting traits, lesions: the figures of docs/results.md.
 
-    python experiments/trust.py [noise|clock|small|tubes|lasting|repeat ...]
+    python experiments/trust.py [noise|clock|small|tubes|lasting|repeat|oracle ...]
         [--seeds 0-2] [--device auto] [--workers 1]
 
 Prints one JSON line a fit as it ends, and a table a kind. `clock` asks of many cohorts what one
-cannot tell: all its people share the error of its clock. With several workers a GPU is shared best
-under NVIDIA's multi-process service.
+cannot tell: all its people share the error of its clock; `oracle`, what the best of clocks does.
+With several workers a GPU is shared best under NVIDIA's multi-process service.
 """
 
 from __future__ import annotations
@@ -91,6 +91,19 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
         "modes": model.calibration.modes,
         "doubt": model.calibration.doubt,
     }
+
+
+def oracle(seed: int, device: str) -> Row:
+    """What a clock holds that knows the law but for the mean tempo, which 1000 people show it.
+
+    Without noise that mean is all there is to learn, and no clock can know it better.
+    """
+    train = starman("global", 1000, seed, test_subjects=200).of_split("train")  # as in `noise`
+    t, truth = train.correspondence.visits.t, train.truth
+    tempo = (truth.tau[:, 0] - t) / np.interp(t, truth.t_grid, truth.sigma_tau[:, 0])
+    _, first = np.unique(train.correspondence.visits.subject, return_index=True)
+    luck = float(tempo[first].mean() * np.sqrt(len(first)))
+    return {"luck": luck, "tau coverage": held(np.array([luck]))}
 
 
 def held(u: np.ndarray) -> float:
@@ -218,6 +231,7 @@ KINDS: dict[str, tuple[Measure, list[Row]]] = {
             for k in ("global", "local")
         ],
     ),
+    "oracle": (oracle, [{}]),
     "lasting": (
         lasting,
         [

@@ -154,7 +154,7 @@ def test_scale_is_the_standard_deviation_and_one_stray_visit_hardly_moves_it() -
 def test_nine_in_ten_of_new_people_lie_within_however_few_are_known(
     subjects: int, visits: int
 ) -> None:
-    """Without the correction 84% of new people lie within the interval of 18."""
+    """Without the correction 86% of new people lie within the interval of 18."""
     rng, factor = np.random.default_rng(0), 1.6448536
     owner = np.repeat(np.arange(subjects), visits)
     held = np.empty(4000)

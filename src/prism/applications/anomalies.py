@@ -134,15 +134,13 @@ class _Verdicts:
 
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
-    means, sds = model.calibration.patch_mean, model.calibration.patch_sd
-    verdicts = [
-        Verdict.of(how, Residuals.of(table, model.template, cohort), patches, model.template)
-        for table, how in model.judges
-    ]
-    measured = list(zip(verdicts, means, sds, strict=True))
-    said = [each.scores(mean, sd) for each, mean, sd in measured]
-    standard = [(each.tests - mean) / sd for each, mean, sd in measured]  # (N, 3, P) each
-    together = np.mean(standard, axis=0)
+    known, verdicts = model.calibration, []
+    for (table, how), mean, sd in zip(model.judges, known.patch_mean, known.patch_sd, strict=True):
+        seen = Residuals.of(table, model.template, cohort)
+        verdict = Verdict.of(how, seen, patches, model.template)
+        verdicts.append(verdict.standardised(mean, sd))
+    said = [each.scores for each in verdicts]
+    together = np.mean([each.tests for each in verdicts], axis=0)  # (N, 3, P)
     score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
     return _Verdicts(
@@ -150,5 +148,5 @@ def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
         patches.centre[best],
         strongest(together[:, GROWTH])[0],
         {name: np.stack([each[name] for each in said]) for name in SCORES},
-        np.stack([point_map(each, patches, model.template) + hidden for each in standard]),
+        np.stack([point_map(each.tests, patches, model.template) + hidden for each in verdicts]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,10 +54,14 @@ class Verdict:
             rules.mahalanobis_score(mahalanobis_distance(seen)),
         )
 
-    def scores(self, mean: Floats, sd: Floats) -> dict[str, Floats]:
-        """(N,) of each of `SCORES`, where tests have these moments ([N,] 3, P) among normals."""
-        standard = (self.tests - mean) / sd
-        patches = (strongest(standard[:, test])[0] for test in (TOGETHER, GROWTH))
+    def standardised(self, mean: Floats, sd: Floats) -> Verdict:
+        """The same, with tests measured by their moments ([N,] 3, P) among normals."""
+        return replace(self, tests=(self.tests - mean) / sd)
+
+    @property
+    def scores(self) -> dict[str, Floats]:
+        """(N,) of each of `SCORES`, tests being standardised."""
+        patches = (strongest(self.tests[:, test])[0] for test in (TOGETHER, GROWTH))
         return dict(zip(SCORES, (*patches, self.low_rank, self.mahalanobis), strict=True))
 
 
@@ -73,13 +77,13 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
         for name, values in vars(found).items():
             getattr(verdict, name)[rows] = values
     mean, sd = moments_of_others(verdict.tests, cross.fold, len(cross.judges))
-    own = mean[cross.fold], sd[cross.fold]
-    maps = point_map((verdict.tests - own[0]) / own[1], patches, model.template)
+    verdict = verdict.standardised(mean[cross.fold], sd[cross.fold])
+    maps = point_map(verdict.tests, patches, model.template)
     each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
     return {
         "patch_mean": mean,
         "patch_sd": sd,
-        **verdict.scores(*own),
+        **verdict.scores,
         "scores_paper": paper_scores(model, cross.cohort),
         "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
         "judge": cross.fold,
