@@ -8,6 +8,7 @@ fourth order in the distance of the knots.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,16 @@ class TimeTable:
         spacing = (span[1] - span[0]) / (knots - 1)
         value, rate = torch.cat(values).numpy(), spacing * torch.cat(rates).numpy()
         return cls(span[0], spacing, value[..., : points.shape[-1]], _hermite(value, rate))
+
+    @classmethod
+    def average(cls, tables: Sequence[TimeTable]) -> TimeTable:
+        """Table of the average field of several populations: theirs, averaged at every knot."""
+        first = tables[0]
+        if len(tables) == 1:
+            return first
+        knots = np.mean([table.knots for table in tables], axis=0)
+        cubics = np.mean([table.cubics for table in tables], axis=0)
+        return cls(first.first, first.spacing, knots, cubics)
 
     @property
     def last(self) -> float:

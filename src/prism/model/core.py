@@ -165,16 +165,13 @@ class PRISM:
     @cached_property
     def table(self) -> TimeTable:
         """The population at the template points, tabulated over the searched times."""
-        return TimeTable.of(self.population, self.template, _search_span(self.population))
+        return TimeTable.average(self.member_tables)
 
     @cached_property
     def member_tables(self) -> list[TimeTable]:
         """The same of every member of the population."""
-        members = self.population.members
-        if len(members) == 1:
-            return [self.table]
-        span = self.table.first, self.table.last
-        return [TimeTable.of(member, self.template, span) for member in members]
+        span = _search_span(self.population)
+        return [TimeTable.of(each, self.template, span) for each in self.population.members]
 
     @property
     def judges(self) -> list[tuple[TimeTable, Covariation]]:

@@ -231,20 +231,24 @@ class NeuralPopulation:
     def mean_rate(self, p: Tensor, t: Tensor) -> tuple[GaussianField, Tensor]:
         """The law and mu_t, with the tangent of the mean alone: what I_mu needs."""
         x, s = self.units.points(p), self.units.times(t)
-        inside = s.clamp(0.0, 1.0)
-        mu, rate = self.networks.mean.forward_and_rate(x, inside)
-        mu = mu + (s - inside)[..., None] * rate
-        scale, pace = self.units.displacement, self.units.displacement / self.units.t_range
-        L = scale * self.networks.factor(x, inside)
-        field = GaussianField((scale * mu).to(p.dtype), L.to(p.dtype))
-        return field, (pace * rate).to(p.dtype)
+        mu, mu_t = self._moving_mean(x, s)
+        L = self.units.displacement * self.networks.factor(x, s.clamp(0.0, 1.0))
+        return GaussianField(mu.to(p.dtype), L.to(p.dtype)), mu_t.to(p.dtype)
 
     def rate(self, p: Tensor, t: Tensor) -> tuple[GaussianField, Tensor, Tensor]:
         """The law, mu_t and L_t; L stands still outside the training times."""
-        field, mu_t = self.mean_rate(p, t)
         x, s = self.units.points(p), self.units.times(t)
+        inside, scale = s.clamp(0.0, 1.0), self.units.displacement
+        mu, mu_t = self._moving_mean(x, s)
+        L, L_s = self.networks.factor_and_rate(x, inside)
+        L_t = torch.where((s == inside)[..., None], L_s * (scale / self.units.t_range), 0.0)
+        field = GaussianField(mu.to(p.dtype), (scale * L).to(p.dtype))
+        return field, mu_t.to(p.dtype), L_t.to(p.dtype).expand(field.L.shape)
+
+    def _moving_mean(self, x: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """Mu and mu_t at normalised points and times; outside, mu runs on along its tangent."""
         inside = s.clamp(0.0, 1.0)
-        _, L_s = self.networks.factor_and_rate(x, inside)
-        L_s = torch.where((s == inside)[..., None], L_s, 0.0)
-        L_t = L_s * (self.units.displacement / self.units.t_range)
-        return field, mu_t, L_t.to(p.dtype).expand(field.L.shape)
+        mu, rate = self.networks.mean.forward_and_rate(x, inside)
+        mu = mu + (s - inside)[..., None] * rate
+        pace = self.units.displacement / self.units.t_range
+        return self.units.displacement * mu, pace * rate
