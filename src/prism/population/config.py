@@ -9,7 +9,7 @@ from typing import Any
 from prism.errors import FitError
 
 SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
-STEPS_A_SHAPE, STEPS = 10, (300, 1000, 2000)
+STEPS_A_SHAPE, STEPS = 20, (300, 1000, 2000)
 TIME_FREQUENCIES = 2.0, 8.0
 
 

@@ -283,8 +283,8 @@ def test_the_lattice_is_as_fine_as_time_is_resolved(subjects: int, lattice: int)
 @pytest.mark.parametrize(
     ("subjects", "shapes", "steps"),
     [
-        (18, 18, 300), (18, 90, 900), (18, 500, 1000), (50, 50, 500), (50, 250, 1000),
-        (150, 300, 1500), (200, 200, 2000), (1000, 5000, 2000),
+        (9, 9, 300), (18, 18, 360), (18, 90, 1000), (50, 50, 1000), (50, 250, 1000),
+        (60, 300, 1200), (150, 300, 2000), (1000, 5000, 2000),
     ],
 )  # fmt: skip
 def test_few_shapes_are_not_learned_by_heart(subjects: int, shapes: int, steps: int) -> None:
