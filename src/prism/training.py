@@ -7,6 +7,7 @@ seen and ends with the same bits as a run that was never stopped.
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import time
 from collections.abc import Sequence
@@ -281,6 +282,7 @@ class _Recorder:
     def _record(self, batch: tuple[Tensor, ...]) -> None:
         self.inputs = tuple(value.clone() for value in batch)
         self.loop.optimiser.zero_grad(set_to_none=True)
+        gc.collect()  # a graph of an earlier run that is freed while this one is recorded breaks it
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.loss = self.loop.update(self.inputs)

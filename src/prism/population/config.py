@@ -28,7 +28,9 @@ class PopulationConfig:
         None,
         "temporal frequency of the networks; default: 2 for few subjects, 8 for a thousand",
     )
-    steps: int | None = _doc(None, "training steps of a network; default: ten a shape, 300 to 2000")
+    steps: int | None = _doc(
+        None, "training steps of a network; default: twenty a shape, 300 to 2000"
+    )
     shapes: int = _doc(256, "shapes in a training step")
     points: int = _doc(256, "most template points in a training step")
     lattice: int | None = _doc(
