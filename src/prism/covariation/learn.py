@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,11 +23,12 @@ from prism.typing import Floats, Strings, Times
 
 NOISE_SHARES = (0.0, 0.3, 0.95)
 RANKS = (1, 2, 4, 8, 16)
-FOLDS = 3
+FOLDS, FEW_FOLDS = 3, 10  # parts of the subjects: one is held out, of few subjects each in turn
 STEPS, FINAL_STEPS = 5, 30  # rounds of EM at each rank, and at the last
 MOST_POINTS = 400
 CHOOSING_VALUES, LEARNING_VALUES = 80_000, 120_000  # most residual coordinates
 WORTH = 0.25  # gain in log evidence a visit that a further choice must bring
+WIDER = np.geomspace(1.0, 256.0, 17)  # tried
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,17 @@ class Covariation:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What was chosen on held-out subjects."""
+    """What was chosen on held-out subjects.
+
+    Attributes:
+        noise_share: See `Covariation`.
+        rank: Count modes.
+        wider: Variance of what modes leave of people not seen, over that of those learned from.
+    """
 
     noise_share: float
     rank: int
+    wider: float = 1.0
 
 
 def fit_covariation(
@@ -97,6 +105,7 @@ def fit_covariation(
     lasting = learn_persistence(factors, x, beliefs, subject, t, tempo)
     if len(some) < r.shape[1]:
         factors = _at_all_points(factors, beliefs, r, Sigma, recipe.noise_share, tolerance)
+    factors = _with_wider(factors, recipe.wider)
     return Covariation(factors, lasting, recipe.noise_share, tolerance, tempo), recipe
 
 
@@ -113,18 +122,25 @@ def _at_all_points(
 
 
 def choose_recipe(r: Floats, Sigma: Floats, subject: Strings, tolerance: float) -> Recipe:
-    """Noise share, then rank, of greatest evidence on held-out thirds of the subjects."""
-    fold = np.unique(subject, return_inverse=True)[1] % FOLDS
+    """Noise share, then rank and width of the remainder, of greatest evidence on held-out subjects.
+
+    Modes of few people leave little of these and much more of others, so that the parts held out
+    are then small: modes have to be learned from nearly as many as in the end.
+    """
     points = np.arange(0, r.shape[1], -(-r.shape[1] // (MOST_POINTS // 2)))
     keep = evenly(len(r), CHOOSING_VALUES // (len(points) * r.shape[2]))
-    r, Sigma, fold = r[keep][:, points], Sigma[keep][:, points], fold[keep]
-    turns = range(FOLDS) if r.size < CHOOSING_VALUES // 3 else range(1)
+    r, Sigma, subject = r[keep][:, points], Sigma[keep][:, points], subject[keep]
+    names, owner = np.unique(subject, return_inverse=True)
+    few = r.size < CHOOSING_VALUES // 2
+    fold = owner % (min(FEW_FOLDS, len(names)) if few else FOLDS)
+    turns = range(fold.max() + 1 if few else 1)
     tried = []
     for share in NOISE_SHARES:
         race = _Race.start(Visible.of(r, Sigma, share, tolerance), fold, turns)
         tried.append((share, race.to_rank(1).to_rank(2)))
     share, race = max(tried, key=lambda pair: pair[1].evidence)
-    return Recipe(share, race.best_rank())
+    race = race.best()
+    return Recipe(share, race.rank, race.finished().held_out[1])
 
 
 @dataclass(frozen=True)
@@ -146,18 +162,35 @@ class _Race:
     def rank(self) -> int:
         return self.found[0].rank
 
-    @cached_property
+    @property
     def evidence(self) -> float:
-        return _evidence(self.found, self.judge)
+        return self.held_out[0]
+
+    @cached_property
+    def held_out(self) -> tuple[float, float]:
+        """Greatest evidence, and how much wider the remainder has to be for it."""
+        best = -np.inf, 1.0
+        for wider in WIDER:
+            evidence = _evidence([_with_wider(f, wider) for f in self.found], self.judge)
+            if evidence < best[0] + WORTH:
+                break
+            best = evidence, float(wider)
+        return best
+
+    def finished(self) -> _Race:
+        """After all rounds of EM."""
+        pairs = zip(self.found, self.learn, strict=True)
+        done = [run_em(f, part, FINAL_STEPS, bold) for f, part in pairs]
+        return replace(self, found=done)
 
     def to_rank(self, rank: int) -> _Race:
         pairs = zip(self.found, self.learn, strict=True)
         wider = [run_em(widen(f, part, rank), part, STEPS) for f, part in pairs]
         return _Race(self.learn, self.judge, wider, self)
 
-    def best_rank(self) -> int:
+    def best(self) -> _Race:
         """Go on while it pays; then the least rank near which evidence was greatest."""
-        race, most = self, min(self.found[0].D.size, min(map(len, self.learn)) // 2)
+        race, most = self, min(self.found[0].D.size, min(map(len, self.learn)) - 1)
         for rank in [k for k in RANKS if self.rank < k <= most]:
             wider = race.to_rank(rank)
             if wider.evidence < race.evidence + WORTH:
@@ -165,7 +198,11 @@ class _Race:
             race = wider
         while race.before is not None and race.evidence < race.before.evidence + WORTH:
             race = race.before
-        return race.rank
+        return race
+
+
+def _with_wider(factors: Factors, wider: float) -> Factors:
+    return replace(factors, D=wider * factors.D, q=wider * factors.q)
 
 
 def evenly(count: int, most: int) -> np.ndarray:

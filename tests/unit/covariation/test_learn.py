@@ -21,7 +21,7 @@ from prism.covariation import (
     patch_scores,
 )
 from prism.covariation.factors import improve
-from prism.covariation.learn import Recipe, _at_all_points, choose_recipe
+from prism.covariation.learn import WIDER, Recipe, _at_all_points, choose_recipe
 from tests.problems.covarying import covariances, dense, line_of, planted, seen_by
 
 
@@ -46,7 +46,26 @@ def test_planted_modes_are_counted_and_noise_is_told_from_signal() -> None:
     factors = Factors(rng.standard_normal((2, 20, 2)), np.full((20, 2), 0.02), 1.0)
     how = replace(planted(20), factors=factors, noise_share=0.95, tolerance=0.01)
     recipe = choose_recipe(**cohort(how, 20), tolerance=0.01)
-    assert recipe == Recipe(0.95, 2)
+    assert (recipe.noise_share, recipe.rank) == (0.95, 2)
+    assert recipe.wider < 1.5  # 120 people tell what modes leave of others
+
+
+def test_what_modes_leave_of_new_people_is_told_by_people_kept_aside() -> None:
+    how = planted(60, rank=6, noise_share=0.3)
+    small = replace(how.factors, D=how.factors.D / 9, q=how.factors.q / 9)
+    data = cohort(replace(how, factors=small), 60, 518)
+    few, others = ({k: v[part] for k, v in data.items()} for part in (slice(18), slice(18, None)))
+    recipe = choose_recipe(**few, tolerance=how.tolerance)
+    more = {"mu_t": np.ones_like(few["r"]), "t": np.linspace(0, 1, 18), "tolerance": how.tolerance}
+
+    def evidence_of_others(wider: float) -> float:
+        found, _ = fit_covariation(**few, **more, recipe=replace(recipe, wider=wider))
+        seen = found.visible(others["r"], others["Sigma"])
+        return float(believe(found.factors, seen).evidence.mean())
+
+    narrow, best = evidence_of_others(1.0), max(map(evidence_of_others, WIDER))
+    assert best - evidence_of_others(recipe.wider) < (best - narrow) / 3
+    assert best - narrow > 20
 
 
 def test_a_learned_covariation_draws_people_like_those_it_saw() -> None:
