@@ -26,7 +26,7 @@ def naive_information(population: NeuralPopulation, p: Tensor, t: Tensor) -> Ten
 def measure(preset: str, n: int, points: int) -> dict[str, object]:
     """Time a map of `points` query points both ways and check that they agree."""
     torch.manual_seed(0)
-    networks = FieldNetworks(n, PRESETS[preset].settled(1000), 0.02).to(DEVICE)
+    networks = FieldNetworks(n, PRESETS[preset].settled(1000, 5000), 0.02).to(DEVICE)
     networks.start_at(torch.zeros(n, device=DEVICE), 0.3)
     units = Units(tuple([0.0] * n), 1.0, 1.0, 0.0, 1.0)
     population = NeuralPopulation(networks, units, PRESETS[preset])

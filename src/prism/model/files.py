@@ -203,9 +203,9 @@ def _covariation(
 
 def _age_rule(arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> AgeRule:
     """How calendar age is told."""
-    space = (arrays[f"ridge_{name}"] for name in ("mean", "axes", "variances"))
+    mean, axes, variances = (arrays[f"ridge_{name}"] for name in ("mean", "axes", "variances"))
     ridge = AgeRidge(
-        Subspace(*space, numbers["rest"]),
+        Subspace(mean, axes, variances, numbers["rest"]),
         arrays["ridge_weights"],
         numbers["intercept"],
         numbers["strength"],
