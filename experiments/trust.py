@@ -24,6 +24,7 @@ import numpy as np
 
 import prism
 from prism import metrics
+from prism.applications.times import tempo_spread
 from prism.baselines import PCARidge, PointwiseSpline, PPCAScore
 from prism.intrinsic import TimeTable
 from prism.model.state import date
@@ -74,17 +75,19 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
 
     `looks` is the share that holds how old the anatomy looks: its shape without noise, dated in
     the same way by the law it was drawn from. `regions` is the share of 90% intervals at the
-    regions' landmarks that hold the regions' own times, `about the age` of the intervals that the
-    model gives for the time of people of an age.
+    regions' landmarks that hold the regions' own times. `about the age` is the share of people
+    whose tau lies in the interval that the model gives for their age, `truly` that of true times.
     """
     times = prism.intrinsic_time(model, test.correspondence)
-    u = (times.tau - np.reshape(test.truth.tau, (len(test), -1)).mean(axis=1)) / times.tau_se
+    truth = np.reshape(test.truth.tau, (len(test), -1)).mean(axis=1)
+    u, t = (times.tau - truth) / times.tau_se, test.correspondence.visits.t
     point = test.truth.landmarks
     local = (times.point_tau[:, point] - test.truth.tau) / times.point_se[:, point]
     return {
         "tau": float(np.abs(u * times.tau_se).mean()),
         "tau coverage": held(u),
         "about the age": held(times.z),
+        "truly": held((truth - t) / tempo_spread(model, t)),
         "u2": float(np.mean(u**2)),
         "looks": held((times.tau - looks(model, test)) / times.tau_se),
         "regions": held(local),

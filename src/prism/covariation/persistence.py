@@ -16,7 +16,8 @@ SPANS = (np.inf, 4.0, 2.0, 1.0, 0.5, 0.25, 0.125)  # of the age range
 MOST_LASTING = 0.999
 SHARES = 1 - np.geomspace(MOST_LASTING, 1 - MOST_LASTING, 41)  # that a mode may keep
 LEAST_KNOWN = 1e-6  # of an amplitude's variance
-NEAR = 0.1  # of the age range: visits at nearly the same age
+NEAR, AGES = 0.1, 65  # of the age range: visits at nearly the same age; ages told apart
+ROUNDS = 12
 PRIOR_PAIRS = 4.0  # weight of the prior, in pairs of visits
 MOST_PAIRS = 3000
 
@@ -80,7 +81,7 @@ def learn_persistence(
     lag, spans = np.abs(t[i] - t[j]), np.ptp(t) * np.array(SPANS)
     known = 1 - np.diagonal(b.cov, axis1=1, axis2=2)
     share, span = prior.copy(), np.full(R + 2, np.inf)
-    amplitude = b.mean / _size_by_age(b.mean, known, t)
+    amplitude = _comparable(b.mean, known, t, i, j, weight)
     for r in range(R):
         found = amplitude[i, r], amplitude[j, r], known[i, r], known[j, r]
         share[r], span[r] = _fit_mode(*found, lag, weight, spans, prior[r])
@@ -89,13 +90,34 @@ def learn_persistence(
     return Persistence(share, span)
 
 
-def _size_by_age(mean: Floats, known: Floats, t: Times) -> Floats:
-    """Found over expected size of amplitudes (N, R) about the age of every visit.
+def _comparable(
+    mean: Floats, known: Floats, t: Times, i: np.ndarray, j: np.ndarray, weight: Floats
+) -> Floats:
+    """Amplitudes (N, R) over their size about the age of the visit, from their middle there.
 
-    Where the field's spread is off at some ages, a deviation that lasts seems to come and go.
+    Where the field's mean or spread is off at some ages, a deviation that lasts seems to come and
+    go. Visits i about an age are compared with others j of the same people (P,): few people come
+    at an age, and their average is not everybody's.
     """
-    near = np.exp(-0.5 * np.square((t[:, None] - t) / (NEAR * max(np.ptp(t), 1e-300))))
-    return np.sqrt(np.maximum((near @ mean**2) / (near @ known + LEAST_KNOWN), LEAST_KNOWN))
+    i, j, weight = np.concatenate([i, j]), np.concatenate([j, i]), np.tile(weight, 2)
+    ages = np.linspace(t.min(), t.max(), AGES)
+    near = weight * np.exp(-0.5 * np.square((ages[:, None] - t[i]) / (NEAR * np.ptp(t))))
+    near = near / near.sum(axis=1, keepdims=True)
+
+    def about(values: Floats) -> Floats:
+        return np.stack([np.interp(t, ages, v) for v in (near @ values).T], axis=1)
+
+    size, middle = np.ones_like(mean), np.zeros_like(mean)
+    for _ in range(ROUNDS):  # whole steps would swing where there are two ages
+        own = (mean - middle) / size
+        left = mean[i] - (known * size)[i] * own[j]
+        expected = about(known[i] * (1 - known[i] + known[i] * (own[j] ** 2 + 1 - known[j])))
+        found = about(np.square(mean - middle)[i]) / np.maximum(expected, LEAST_KNOWN)
+        middle = (middle + about(left)) / 2
+        size = np.sqrt(size * np.sqrt(np.maximum(found, LEAST_KNOWN)))
+    own = (mean - middle) / size
+    own = own - own.mean(axis=0)
+    return own * np.sqrt(known.mean(axis=0) / np.maximum(np.square(own).mean(axis=0), LEAST_KNOWN))
 
 
 def _steps_a_pair(pairs: np.ndarray) -> Floats:

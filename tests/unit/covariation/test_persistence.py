@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from prism.covariation import Covariation, Factors, Persistence, believe
-from prism.covariation.persistence import _steps_a_pair, learn_persistence, repeat_visits
+from prism.covariation.persistence import (
+    _comparable,
+    _steps_a_pair,
+    learn_persistence,
+    repeat_visits,
+)
 from tests.problems.covarying import covariances
 
 PEOPLE, VISITS, POINTS = 300, 4, 40
@@ -107,6 +112,28 @@ def test_a_spread_that_is_off_at_some_ages_does_not_look_like_fading() -> None:
         factors, x, replace(beliefs, mean=misjudged), subject, t, tempo=np.array([0.5])
     )
     assert found.correlation(0, np.zeros(1), np.array([8.0]))[0] == pytest.approx(0.98, abs=0.04)
+
+
+@pytest.mark.parametrize("people", [12, 200])
+def test_a_mean_that_is_off_at_some_ages_does_not_look_like_fading(people: int) -> None:
+    _, (factors, x, _, subject, t) = longitudinal([0.995, 0.3, 0.1], [np.inf] * 3)
+    few = slice(people * VISITS)
+    x, subject, t = x[few], subject[few], t[few]
+    off, beliefs = np.interp(t, [0, 5, 10], [0.6, -0.8, 0.4])[:, None], believe(factors, x)
+    misjudged = replace(beliefs, mean=beliefs.mean + off)
+    found = learn_persistence(factors, x, misjudged, subject, t, tempo=np.array([0.5]))
+    assert found.correlation(0, np.zeros(1), np.array([8.0]))[0] > 0.97
+
+
+def test_two_ages_a_person_are_enough_to_compare() -> None:
+    """Everybody comes at the same two ages, where mean and spread are off; what lasts is seen."""
+    rng = np.random.default_rng(0)
+    own, t = rng.standard_normal(40), np.tile([2.0, 9.0], 40)
+    mean = np.stack([0.7 * own + 0.4, 1.6 * own - 0.3], axis=1).reshape(-1, 1)
+    first = np.arange(0, 80, 2)
+    found = _comparable(mean, np.ones_like(mean), t, first, first + 1, np.ones(40))
+    np.testing.assert_allclose(found[first], found[first + 1], atol=0.05)
+    assert np.corrcoef(found[first, 0], own)[0, 1] > 0.99
 
 
 def test_people_count_by_their_steps_from_visit_to_visit() -> None:
