@@ -11,13 +11,17 @@ from prism.report.plates import Findings
 from prism.report.style import age_decimals, bare_age, correlation, real_unit
 
 MOST_ROWS = 200
+LARGEST_WHOLE = 1e7  # larger numbers are written with a power of ten
 NONE = "\u2013"  # a dash, where there is no number
 Row = tuple[str, str, str]  # measure, value, how to read it
 
 
 def number(value: float, digits: int = 3) -> str:
     """A number as people write it; a dash where there is none."""
-    return f"{value:.{digits}g}" if np.isfinite(value) else NONE
+    if not np.isfinite(value):
+        return NONE
+    whole = 10.0**digits <= abs(value) < LARGEST_WHOLE
+    return f"{value:,.0f}" if whole else f"{value:.{digits}g}"
 
 
 def fixed(value: float, digits: int) -> str:

@@ -22,7 +22,7 @@ from prism.report.bands import places_of
 from prism.report.forecasts import longest_forecasts, prediction_overlay
 from prism.report.shapes import edges_of, paths_of
 from prism.report.style import labelled
-from prism.report.tables import evaluation_rows
+from prism.report.tables import evaluation_rows, number
 from prism.report.visits import most_unusual_first
 from prism.report.write import MOST_EVALUATED, whole_subjects
 from prism.simulate import starman
@@ -286,3 +286,11 @@ def test_pen_follows_cells() -> None:
 def test_no_unit_is_written_where_there_is_none(unit: str) -> None:
     assert labelled("age", unit) == "age"
     assert labelled("age", "months") == "age (months)"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.05171, "0.0517"), (421.4, "421"), (-1030.2, "-1,030"), (6e8, "6e+08"), (np.inf, "\u2013")],
+)
+def test_numbers_are_written_as_people_write_them(value: float, written: str) -> None:
+    assert number(value) == written
