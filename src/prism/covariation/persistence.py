@@ -103,9 +103,10 @@ def _comparable(
     ages = np.linspace(t.min(), t.max(), AGES)
     near = weight * np.exp(-0.5 * np.square((ages[:, None] - t[i]) / (NEAR * np.ptp(t))))
     near = near / near.sum(axis=1, keepdims=True)
+    between = np.stack([np.interp(t, ages, one) for one in np.eye(AGES)], axis=1)
 
     def about(values: Floats) -> Floats:
-        return np.stack([np.interp(t, ages, v) for v in (near @ values).T], axis=1)
+        return between @ (near @ values)
 
     size, middle = np.ones_like(mean), np.zeros_like(mean)
     for _ in range(ROUNDS):  # whole steps would swing where there are two ages

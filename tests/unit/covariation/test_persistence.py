@@ -80,6 +80,14 @@ def test_without_repeat_visits_tempo_alone_lasts() -> None:
     assert np.isinf(found.span).all()
 
 
+def test_without_modes_remainder_and_noise_last_all_the_same() -> None:
+    how, (factors, x, _, subject, t) = longitudinal([0.9, 0.6, 0.1], [np.inf] * 3)
+    alone = replace(factors, W=factors.W[:0])
+    found = learn_persistence(alone, x, believe(alone, x), subject, t, tempo=np.empty(0))
+    assert found.share.shape == (2,)
+    assert found.share[0] > how.persistence.share[1]  # what a mode would carry lasts with it
+
+
 def test_pairs_are_of_one_person_at_two_ages() -> None:
     subject = np.array(["b", "a", "b", "a", "b", "c"])
     t = np.array([1.0, 2.0, 3.0, 2.0, 4.0, 9.0])
