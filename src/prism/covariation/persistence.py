@@ -97,25 +97,26 @@ def _comparable(
 
     Where the field's mean or spread is off at some ages, a deviation that lasts seems to come and
     go. Visits i about an age are compared with others j of the same people (P,): few people come
-    at an age, and their average is not everybody's.
+    at an age, and their average is not everybody's. A few pairs are not made to agree: beforehand
+    middle and size are right, as if so many pairs of the prior had shown it.
     """
     i, j, weight = np.concatenate([i, j]), np.concatenate([j, i]), np.tile(weight, 2)
     ages = np.linspace(t.min(), t.max(), AGES)
     near = weight * np.exp(-0.5 * np.square((ages[:, None] - t[i]) / (NEAR * np.ptp(t))))
-    near = near / near.sum(axis=1, keepdims=True)
+    heard = near.sum(axis=1, keepdims=True) + PRIOR_PAIRS
     between = np.stack([np.interp(t, ages, one) for one in np.eye(AGES)], axis=1)
 
-    def about(values: Floats) -> Floats:
-        return between @ (near @ values)
+    def about(values: Floats, beforehand: float) -> Floats:
+        return between @ ((near @ values + PRIOR_PAIRS * beforehand) / heard)
 
     size, middle = np.ones_like(mean), np.zeros_like(mean)
     for _ in range(ROUNDS):  # whole steps would swing where there are two ages
         own = (mean - middle) / size
         left = mean[i] - (known * size)[i] * own[j]
-        expected = about(known[i] * (1 - known[i] + known[i] * (own[j] ** 2 + 1 - known[j])))
-        found = about(np.square(mean - middle)[i]) / np.maximum(expected, LEAST_KNOWN)
-        middle = (middle + about(left)) / 2
-        size = np.sqrt(size * np.sqrt(np.maximum(found, LEAST_KNOWN)))
+        square = known[i] * (1 - known[i] + known[i] * (own[j] ** 2 + 1 - known[j]))
+        found = about(np.square(mean - middle)[i], 1.0) / about(square, 1.0)
+        middle = (middle + about(left, 0.0)) / 2
+        size = np.sqrt(size * np.sqrt(found))
     own = (mean - middle) / size
     own = own - own.mean(axis=0)
     return own * np.sqrt(known.mean(axis=0) / np.maximum(np.square(own).mean(axis=0), LEAST_KNOWN))
