@@ -55,7 +55,9 @@ def measure(preset: str, points: int, shapes: int) -> dict[str, object]:
     from dataclasses import replace
 
     config = replace(PRESETS[preset].settled(100, 500), shapes=shapes, points=points, warm_epochs=0)
-    plain = replace(config, smoothness=0.0, smoothness_spread=0.0, mean_corner=0.0)
+    plain = replace(
+        config, smoothness=0.0, smoothness_spread=0.0, mean_corner=0.0, weight_plain=0.0
+    )
     study = prism.simulate.starman("global", subjects=100, resolution=points, seed=0)
     cohort = study.correspondence
     units = Units.of(cohort.template, cohort.displacements, cohort.visits.t)

@@ -202,7 +202,8 @@ class TestPRISMEnsemble(PRISMBattery):
 
 def test_small_cohorts_get_an_ensemble_and_large_ones_do_not() -> None:
     config = replace(CONFIG, members=None)
-    assert [config.members_for(k) for k in (3, 4, 12, 250, 251)] == [2, 3, 4, 4, 1]
+    asked = (3, 4, 12, 250, 251, 600, 601)
+    assert [config.members_for(k) for k in asked] == [2, 3, 4, 4, 2, 2, 1]
     assert replace(config, members=2).members_for(1000) == 2
     with pytest.raises(PrismError, match="members must be at least 1"):
         replace(config, members=0)

@@ -14,7 +14,7 @@ import pytest
 SRC = Path(__file__).parents[2] / "src"
 FLOORS = {
     **dict.fromkeys(["typing", "errors"], 0),
-    **dict.fromkeys(["nets", "training", "runs"], 1),
+    **dict.fromkeys(["nets", "training", "runs", "course"], 1),
     **dict.fromkeys(["cohort", "gaussian", "fisher", "metrics"], 2),
     **dict.fromkeys(["preprocess", "simulate", "registration", "population"], 3),
     **dict.fromkeys(["intrinsic", "covariation", "calibration", "rules", "baselines"], 3),

@@ -12,7 +12,7 @@ from prism.model import PRISM
 from prism.model.age_rule import age_reading, age_spread
 from prism.typing import Times
 
-STEPS = 513
+STEPS, LEVEL = 513, 0.9
 ERROR_COLUMN = "t_error"
 
 
@@ -24,7 +24,7 @@ class AgePosterior:
         median, se: (N,) of the posterior, and its standard deviation; the age itself and zero where
             known. The posterior is skewed, as people differ more the older they are: its mean errs
             more, and the more so the wider it is.
-        lower, upper: (N,) central 90% interval.
+        lower, upper: (N,) shortest 90% interval.
         uncertain: (N,) True where the age was unknown or given with an error.
     """
 
@@ -71,7 +71,7 @@ def age_posterior(model: PRISM, reading: Times, t: Times, error: Times) -> AgePo
                 grid, log_prior = _about(t[row], error[row])
             weight = _weights(grid, log_prior, np.interp(grid, ages, spread), reading[row])
             se[row] = np.sqrt(weight @ (grid - weight @ grid) ** 2)
-            lower[row], median[row], upper[row] = _quantiles(grid, weight)
+            lower[row], median[row], upper[row] = _told(grid, weight)
     return AgePosterior(median, se, lower, upper, uncertain)
 
 
@@ -96,10 +96,17 @@ def _about(t: float, error: float) -> tuple[Times, Times]:
     return grid, -0.5 * np.square((grid - t) / error)
 
 
-def _quantiles(grid: Times, weight: Times) -> Times:
-    """5, 50 and 95% of weights on a grid, each spread evenly over its step."""
+def _told(grid: Times, weight: Times) -> tuple[float, float, float]:
+    """Shortest 90% interval of weights on a grid, each spread evenly over its step, and median.
+
+    The shortest holds the first and last of ages that may be, where they are the likeliest: the
+    central one leaves out whoever was seen at the age at which a study began or ended.
+    """
     below = np.cumsum(weight) - weight / 2
-    return np.interp([0.05, 0.5, 0.95], below, grid)
+    start = np.linspace(0, 1 - LEVEL, STEPS)
+    lower, upper = np.interp(start, below, grid), np.interp(start + LEVEL, below, grid)
+    best = int(np.argmin(upper - lower))
+    return float(lower[best]), float(np.interp(0.5, below, grid)), float(upper[best])
 
 
 def _uncertain(t: Times, error: Times) -> np.ndarray:

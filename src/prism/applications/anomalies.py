@@ -12,7 +12,7 @@ from prism.calibration import combined_p_value, conformal_p_value, false_discove
 from prism.cohort import Correspondence, Visits
 from prism.covariation import GROWTH, TOGETHER, Patches
 from prism.model import PRISM
-from prism.model.normals import SCORES, Verdict, paper_scores, point_map, strongest
+from prism.model.normals import SCORES, Verdict, norms_of, paper_scores, point_map, strongest
 from prism.model.state import Residuals
 from prism.typing import Floats
 
@@ -30,9 +30,10 @@ class Anomaly:
         p_value: (N,) conformal p-value of `score`; small is unusual.
         score_growth: (N,) the same along growth: how far a patch runs ahead of or behind the rest.
         p_value_growth: (N,) its conformal p-value.
-        score_low_rank: (N,) surprise at the whole shape, given age and how points co-vary.
+        score_low_rank: (N,) surprise at the whole shape, given age and how points co-vary, in
+            standard deviations of normals of that age.
         p_value_low_rank: (N,) its conformal p-value.
-        score_mahalanobis: (N,) mean distance of the most unusual points, each by itself.
+        score_mahalanobis: (N,) the most unusual points, each by itself, in the same units.
         p_value_mahalanobis: (N,) its conformal p-value.
         score_paper: (N,) the paper's score, never positive; low is unusual.
         p_value_paper: (N,) its conformal p-value.
@@ -134,12 +135,12 @@ class _Verdicts:
 
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
-    known, verdicts = model.calibration, []
-    for (table, how), mean, sd in zip(model.judges, known.patch_mean, known.patch_sd, strict=True):
+    verdicts, said = [], []
+    for (table, how), norms in zip(model.judges, norms_of(model), strict=True):
         seen = Residuals.of(table, model.template, cohort)
-        verdict = Verdict.of(how, seen, patches, model.template)
-        verdicts.append(verdict.standardised(mean, sd))
-    said = [each.scores for each in verdicts]
+        verdict = norms.measured(Verdict.of(how, seen, patches, model.template), seen.t)
+        verdicts.append(verdict)
+        said.append(norms.scores(verdict, seen.t))
     together = np.mean([each.tests for each in verdicts], axis=0)  # (N, 3, P)
     score, best = strongest(together[:, TOGETHER])
     hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
@@ -147,6 +148,6 @@ def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
         score,
         patches.centre[best],
         strongest(together[:, GROWTH])[0],
-        {name: np.stack([each[name] for each in said]) for name in SCORES},
+        dict(zip(SCORES, np.stack(said).transpose(2, 0, 1), strict=True)),
         np.stack([point_map(each.tests, patches, model.template) + hidden for each in verdicts]),
     )

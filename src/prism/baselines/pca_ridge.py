@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from prism.baselines._door import query_rows, training_rows
 from prism.baselines.age_ridge import COMPONENTS, AgeRidge
-from prism.baselines.course import Course
 from prism.cohort import Correspondence
+from prism.course import Course
 from prism.typing import Shapes, Times
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prism.baselines._door import query_rows, training_rows
-from prism.baselines.course import Course
 from prism.baselines.subspace import Subspace
 from prism.cohort import Correspondence
+from prism.course import Course
 from prism.typing import Floats
 
 

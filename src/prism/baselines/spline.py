@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.baselines._door import known_times, query_rows, training_rows
-from prism.baselines.course import Course
 from prism.cohort import Correspondence
+from prism.course import Course, local_mean
 from prism.typing import Floats, Shapes, Times
 
-INNER_KNOTS = (0, 1, 2, 3, 5, 8)
-WINDOW = 0.15  # of the variance's Gaussian kernel, as a share of the age range
 GRID = 33  # ages at which the variance is tabulated
 TOP_SHARE = 0.05
 LEAST_STD = 1e-9  # as a share of the shape's size
@@ -38,10 +36,10 @@ class PointwiseSpline:
     def fit(cls, correspondence: Correspondence) -> PointwiseSpline:
         """Fit to normal shapes with known ages; missing points take no part."""
         rows, t = training_rows(correspondence)
-        course = Course.fit_smooth(rows, t, INNER_KNOTS)
+        course = Course.fit_smooth(rows, t)
         t_grid = np.linspace(t.min(), t.max(), GRID)
         free = max(1 - len(course.coefficients) / len(t), 1 / len(t))
-        variance = _local_mean((rows - course(t)) ** 2, t, t_grid) / free
+        variance = local_mean((rows - course(t)) ** 2, t, t_grid) / free
         least = LEAST_STD * np.ptp(correspondence.template, axis=0).max()
         std = np.maximum(np.sqrt(variance), least)
         return cls(correspondence.points.shape[1:], course, t_grid, std)
@@ -67,20 +65,6 @@ class PointwiseSpline:
         low = np.minimum(at.astype(int), len(self.t_grid) - 2)
         part = (at - low)[:, None]
         return (1 - part) * self.std[low] + part * self.std[low + 1]
-
-
-def _local_mean(values: Floats, t: Times, t_grid: Times) -> Floats:
-    """Kernel mean (T, D) over age of values (N, D), NaN left out; positive values stay so.
-
-    Each value's mean over all ages counts as one more observation, at every age: where nobody was
-    seen, it decides.
-    """
-    known = ~np.isnan(values)
-    values = np.where(known, values, 0.0)
-    overall = values.sum(axis=0) / known.sum(axis=0)
-    width = WINDOW * np.ptp(t) or 1.0
-    weight = np.exp(-(((t_grid[:, None] - t) / width) ** 2) / 2)  # (T, N)
-    return (weight @ values + overall) / (weight @ known + 1)
 
 
 def _top_mean(distance: Floats) -> Floats:

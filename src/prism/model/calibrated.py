@@ -22,7 +22,7 @@ class Calibration:
         population: (levels, M, n) interval factors for a shape of known age.
         forecast: (levels, M, n) interval factors of the pooled forecast.
         forecast_paper: (levels, M, n) interval factors of the paper's forecast.
-        patch_mean, patch_sd: (K, 3, P) tests of every patch over normals that each judge has seen.
+        norms: Name -> (K, ...) what each judge measures by, see `prism.model.normals.Norms`.
         scores: (H,) anomaly scores of normals: their strangest patch.
         scores_growth: (H,) the same along growth alone.
         scores_low_rank: (H,) surprise at their whole shape.
@@ -48,8 +48,7 @@ class Calibration:
     population: Floats
     forecast: Floats
     forecast_paper: Floats
-    patch_mean: Floats
-    patch_sd: Floats
+    norms: dict[str, Floats]
     scores: Floats
     scores_growth: Floats
     scores_low_rank: Floats
@@ -79,8 +78,7 @@ class Calibration:
             population=ones,
             forecast=ones,
             forecast_paper=ones,
-            patch_mean=np.empty((0, 3, 0)),
-            patch_sd=np.empty((0, 3, 0)),
+            norms={},
             scores=empty,
             scores_growth=empty,
             scores_low_rank=empty,

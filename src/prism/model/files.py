@@ -23,6 +23,7 @@ from prism.model.age_rule import AgeRule
 from prism.model.calibrated import Calibration
 from prism.model.card import model_card
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
+from prism.model.normals import NORMS, SCORES
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -31,11 +32,11 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 11
+FORMAT = 12
 MARK = "model.toml"
 _ARRAYS = (
-    "population", "forecast", "forecast_paper", "patch_mean", "patch_sd", "scores",
-    "scores_growth", "scores_low_rank", "scores_mahalanobis", "scores_paper", "points", "judge",
+    "population", "forecast", "forecast_paper", "scores", "scores_growth", "scores_low_rank",
+    "scores_mahalanobis", "scores_paper", "points", "judge",
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
@@ -88,6 +89,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
+    arrays |= {f"norms_{name}": value for name, value in model.calibration.norms.items()}
     arrays |= _how_arrays(model.covariation, "") | _age_arrays(model.calibration.age)
     for k, how in enumerate(model.calibration.judges):
         arrays |= _how_arrays(how, f"judge{k}_")
@@ -150,6 +152,7 @@ def load_model(path: Path) -> PRISM:
         _load_weights(networks, path / "population.safetensors")
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
+            norms={name: arrays[f"norms_{name}"] for name in NORMS},
             **{name: settings["calibration"][name] for name in _NUMBERS},
             texture=_build(Texture, settings["texture"]),
             age=_age_rule(arrays, settings["age"]),
@@ -224,19 +227,17 @@ def _regions(settings: dict[str, Any], count: int, path: Path) -> dict[str, np.n
 
 def _check_arrays(model: PRISM, path: Path) -> None:
     points, n = model.template.shape
-    known, patches = model.calibration, model.calibration.patch_mean.shape[-1]
+    known, judges = model.calibration, len(model.calibration.judges)
     levels, held = (len(LEVELS), points, n), len(known.scores)
     expected: dict[str, tuple[int, ...]] = {
         "population": levels,
         "forecast": levels,
         "forecast_paper": levels,
-        "patch_mean": (len(known.judges), 3, patches),
-        "patch_sd": (len(known.judges), 3, patches),
         "scores_growth": (held,),
         "scores_low_rank": (held,),
         "scores_mahalanobis": (held,),
         "scores_paper": (held,),
-        "points": (len(known.judges), known.points.shape[-1]),
+        "points": (judges, known.points.shape[-1]),
         "judge": (held,),
         "clock": (CLOCK_SIZE, CLOCK_SIZE),
         "clock_visits": (CLOCK_AGES,),
@@ -247,6 +248,11 @@ def _check_arrays(model: PRISM, path: Path) -> None:
     own = {"ridge_mean": (size,), "ridge_axes": (size, axes), "ridge_variances": (axes,)}
     expected |= own
     found |= {name: _age_arrays(known.age)[name].shape for name in own}
+    tests, scores = (judges, 3, CLOCK_AGES), (judges, len(SCORES), CLOCK_AGES)
+    patches = judges, 3, known.norms["patch_mean"].shape[-1]
+    sizes = tests, tests, patches, patches, scores, scores
+    expected |= {f"norms_{name}": size for name, size in zip(NORMS, sizes, strict=True)}
+    found |= {f"norms_{name}": value.shape for name, value in known.norms.items()}
     for k, how in enumerate((model.covariation, *known.judges)):
         prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
         own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}

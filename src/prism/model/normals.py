@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from prism import rules
 from prism.cohort import Correspondence
+from prism.course import local_mean
 from prism.covariation import (
     GROWTH,
     TOGETHER,
@@ -18,8 +19,9 @@ from prism.covariation import (
     believe,
     patch_scores,
 )
+from prism.model.clock import clock_ages
 from prism.model.state import Residuals
-from prism.typing import Floats
+from prism.typing import Floats, Times
 
 if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
 
 MOST_REFERENCE = 1000  # visits whose scores are kept
 POINT_REFERENCE = 20_000
+PRIOR_VISITS = 10.0  # that the common moments count as, beside those of an age or a patch
+NEAR = 0.1  # of the age range: visits of about an age
+TINY = 1e-12
 SCORES = ("scores", "scores_growth", "scores_low_rank", "scores_mahalanobis")  # of a calibration
+NORMS = ("mean", "sd", "patch_mean", "patch_sd", "score_mean", "score_sd")  # of `Norms`
 
 
 @dataclass(frozen=True)
@@ -36,57 +42,133 @@ class Verdict:
 
     Attributes:
         tests: (N, 3, P) tests of every patch.
-        low_rank: (N,) surprise at the whole shape.
-        mahalanobis: (N,) the most unusual points, each by itself.
+        whole: (N, 2) surprise at the whole shape, and its most unusual points, each by itself.
     """
 
     tests: Floats
-    low_rank: Floats
-    mahalanobis: Floats
+    whole: Floats
 
     @classmethod
     def of(cls, how: Covariation, seen: Residuals, patches: Patches, template: Floats) -> Verdict:
         """Judge residuals by how normals co-vary."""
         x = how.visible(seen.r, seen.Sigma)
-        return cls(
-            patch_scores(how, x, seen.mu_t, template, patches),
-            low_rank_score(how, x),
-            rules.mahalanobis_score(mahalanobis_distance(seen)),
-        )
+        points = rules.mahalanobis_score(mahalanobis_distance(seen))
+        whole = np.stack([low_rank_score(how, x), points], axis=1)
+        return cls(patch_scores(how, x, seen.mu_t, template, patches), whole)
 
-    def standardised(self, mean: Floats, sd: Floats) -> Verdict:
-        """The same, with tests measured by their moments ([N,] 3, P) among normals."""
-        return replace(self, tests=(self.tests - mean) / sd)
+    @classmethod
+    def of_parts(cls, parts: list[Verdict], fold: np.ndarray) -> Verdict:
+        """Verdicts on the parts of a cohort, the first of fold 0, as one in the cohort's order."""
+        back = np.argsort(np.argsort(fold, kind="stable"))
+        tests, whole = zip(*((part.tests, part.whole) for part in parts), strict=True)
+        return cls(np.concatenate(tests)[back], np.concatenate(whole)[back])
+
+    def __getitem__(self, rows: np.ndarray) -> Verdict:
+        """Select visits."""
+        return Verdict(self.tests[rows], self.whole[rows])
 
     @property
-    def scores(self) -> dict[str, Floats]:
-        """(N,) of each of `SCORES`, tests being standardised."""
+    def scores(self) -> Floats:
+        """(N, 4) in the order of `SCORES`, tests being standardised."""
         patches = (strongest(self.tests[:, test])[0] for test in (TOGETHER, GROWTH))
-        return dict(zip(SCORES, (*patches, self.low_rank, self.mahalanobis), strict=True))
+        return np.stack([*patches, *self.whole.T], axis=1)
+
+
+@dataclass(frozen=True)
+class Norms:
+    """[Eq. norms] How what one judge says spreads among normals: about an age, and by patch.
+
+    Where the field's mean or spread is off at some ages, everybody there looks strange, or nobody.
+
+    Attributes:
+        ages: (A,) ages.
+        mean, sd: (3, A) of the tests about an age, patches alike.
+        patch_mean, patch_sd: (3, P) of every patch's tests, then.
+        score_mean, score_sd: (4, A) about an age of the scores that follow.
+    """
+
+    ages: Times
+    mean: Floats
+    sd: Floats
+    patch_mean: Floats
+    patch_sd: Floats
+    score_mean: Floats
+    score_sd: Floats
+
+    @classmethod
+    def of(cls, verdict: Verdict, t: Times, ages: Times) -> Norms:
+        """Learn from normals of ages t (N,).
+
+        Few people are at an age: the common moments count as so many visits more.
+        """
+        mean = _about(_mean(verdict.tests), t, ages)
+        off = verdict.tests - _at(t, ages, mean)[..., None]
+        sd = _root(_about(_mean(np.square(off)), t, ages))
+        standard = off / _at(t, ages, sd)[..., None]
+        patch_mean, patch_sd = _moments(standard)
+        scores = Verdict((standard - patch_mean) / patch_sd, verdict.whole).scores
+        score_mean = _about(scores, t, ages)
+        square = np.square(scores - _at(t, ages, score_mean))
+        score_sd = _root(_about(square, t, ages))
+        return cls(ages, mean, sd, patch_mean, patch_sd, score_mean, score_sd)
+
+    def measured(self, verdict: Verdict, t: Times) -> Verdict:
+        """The same with tests in units of normals of ages t (N,)."""
+        off = verdict.tests - _at(t, self.ages, self.mean)[..., None]
+        standard = off / _at(t, self.ages, self.sd)[..., None]
+        return Verdict((standard - self.patch_mean) / self.patch_sd, verdict.whole)
+
+    def scores(self, measured: Verdict, t: Times) -> Floats:
+        """(N, 4) scores of what was measured so, in the same units."""
+        off = measured.scores - _at(t, self.ages, self.score_mean)
+        return off / _at(t, self.ages, self.score_sd)
+
+
+def _root(variance: Floats) -> Floats:
+    return np.sqrt(np.maximum(variance, TINY))
+
+
+def _about(values: Floats, t: Times, ages: Times) -> Floats:
+    """Mean of values (N, K) of visits of about each age, (K, A)."""
+    return local_mean(values, t, ages, PRIOR_VISITS, NEAR).T
+
+
+def _at(t: Times, ages: Times, values: Floats) -> Floats:
+    """Values (K, A) at ages t (N,), (N, K)."""
+    return np.stack([np.interp(t, ages, row) for row in values], axis=1)
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean over the last axis of what is known; NaN where nothing is."""
+    known = ~np.isnan(values)
+    count = known.sum(-1)
+    total = np.where(known, values, 0.0).sum(-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
     """Scores of normals by judges that have not seen them, as fields of a calibration."""
     patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
-    count = len(cross.fold)
-    verdict = Verdict(
-        np.empty((count, 3, len(patches.centre))), np.empty(count), np.empty(count)
-    )  # fmt: skip
-    for rows, _, how in cross.parts():
-        found = Verdict.of(how, cross.seen[rows], patches, model.template)
-        for name, values in vars(found).items():
-            getattr(verdict, name)[rows] = values
-    mean, sd = moments_of_others(verdict.tests, cross.fold, len(cross.judges))
-    verdict = verdict.standardised(mean[cross.fold], sd[cross.fold])
-    maps = point_map(verdict.tests, patches, model.template)
-    each = [np.sort(maps[cross.fold == k], axis=None) for k in range(len(cross.judges))]
+    fold, t = cross.fold, cross.seen.t
+    said = [
+        Verdict.of(how, cross.seen[rows], patches, model.template)
+        for rows, _, how in cross.parts()
+    ]  # fmt: skip
+    verdict = Verdict.of_parts(said, fold)
+    norms = norms_of_others(verdict, t, fold, len(cross.judges), clock_ages(model))
+    measured = [own.measured(verdict[fold == k], t[fold == k]) for k, own in enumerate(norms)]
+    standard = Verdict.of_parts(measured, fold)
+    scores = np.empty((len(t), len(SCORES)))
+    for k, (own, part) in enumerate(zip(norms, measured, strict=True)):
+        scores[fold == k] = own.scores(part, t[fold == k])
+    maps = point_map(standard.tests, patches, model.template)
+    each = [np.sort(maps[fold == k], axis=None) for k in range(len(cross.judges))]
     return {
-        "patch_mean": mean,
-        "patch_sd": sd,
-        **verdict.scores,
+        "norms": {name: np.stack([getattr(own, name) for own in norms]) for name in NORMS},
+        **dict(zip(SCORES, scores.T, strict=True)),
         "scores_paper": paper_scores(model, cross.cohort),
         "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
-        "judge": cross.fold,
+        "judge": fold,
     }
 
 
@@ -98,14 +180,21 @@ def _quantiles(values: Floats, count: int) -> Floats:
     return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
 
 
-def moments_of_others(tests: Floats, fold: np.ndarray, judges: int) -> tuple[Floats, Floats]:
-    """(K, 3, P) mean and standard deviation that each judge measures by: of the other parts.
+def norms_of_others(
+    verdict: Verdict, t: Times, fold: np.ndarray, judges: int, ages: Times
+) -> list[Norms]:
+    """What each judge measures by: how the other parts of the cohort spread.
 
     An outlier widens a deviation it counts in, and would look tamer than a new one like it. A new
     anatomy has no part in any; whom a judge has not seen, has none in that judge's.
     """
-    mean, sd = zip(*(_moments(tests[fold != k]) for k in range(judges)), strict=True)
-    return np.stack(mean), np.stack(sd)
+    return [Norms.of(verdict[fold != k], t[fold != k], ages) for k in range(judges)]
+
+
+def norms_of(model: PRISM) -> list[Norms]:
+    """What each of a model's judges measures by."""
+    known, ages = model.calibration.norms, clock_ages(model)
+    return [Norms(ages, *each) for each in zip(*(known[name] for name in NORMS), strict=True)]
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:
@@ -117,11 +206,12 @@ def _moments(scores: Floats) -> tuple[Floats, Floats]:
     count = seen.sum(0)
     filled = np.where(seen, scores, 0.0)
     common = filled.sum((0, 2)) / np.maximum(count.sum(1), 1)
-    mean = (filled.sum(0) + 10 * common[:, None]) / (count + 10)
+    mean = (filled.sum(0) + PRIOR_VISITS * common[:, None]) / (count + PRIOR_VISITS)
     square = np.where(seen, np.square(scores - mean), 0.0)
     common_square = square.sum((0, 2)) / np.maximum(count.sum(1), 1)
-    variance = (square.sum(0) + 10 * common_square[:, None]) / (count + 10)
-    return mean, np.sqrt(np.maximum(variance, 1e-12))
+    common_square = PRIOR_VISITS * common_square[:, None]
+    variance = (square.sum(0) + common_square) / (count + PRIOR_VISITS)
+    return mean, _root(variance)
 
 
 def strongest(standard: Floats) -> tuple[Floats, np.ndarray]:

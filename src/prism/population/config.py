@@ -8,9 +8,10 @@ from typing import Any
 
 from prism.errors import FitError
 
-SMALL_COHORT, SMALL_ENSEMBLE = 250, 4
+ENSEMBLES = (250, 4), (600, 2)  # most subjects of a cohort, and networks to average
 STEPS_A_SHAPE, STEPS = 20, (300, 1000, 2000)
 TIME_FREQUENCIES = 2.0, 8.0
+PLAIN_SHARE = 0.5
 
 
 def _doc(default: Any, text: str) -> Any:
@@ -46,6 +47,11 @@ class PopulationConfig:
         2.0, "width of the L1 loss's rounded corner, in standard deviations; 0: the paper's L1"
     )
     weight_covariance: float = _doc(1.0, "weight of the covariance's likelihood loss")
+    weight_plain: float | None = _doc(
+        None,
+        "weight of a plain course of growth beside the data, on which the mean leans; "
+        "default: a half where networks are averaged, otherwise none",
+    )
     smoothness: float = _doc(
         0.04, "weight of the prior on curvature in time, over the root of the subjects"
     )
@@ -60,7 +66,7 @@ class PopulationConfig:
     members: int | None = _doc(
         None,
         "networks trained without different subjects, whose average is the population; "
-        "default: 4 up to 250 subjects, otherwise 1",
+        "default: 4 up to 250 subjects, 2 up to 600, otherwise 1",
     )
     patience: int = _doc(8, "checks (of 20) without a better held-out likelihood before stopping")
 
@@ -98,7 +104,11 @@ class PopulationConfig:
         fewest, enough, most = STEPS
         wanted = min(STEPS_A_SHAPE * shapes, max(STEPS_A_SHAPE * subjects, enough), most)
         steps = self.steps or max(wanted, fewest)
-        return replace(self, omega_time=omega_time, lattice=lattice, steps=steps)
+        small = self.members_for(subjects) > 1
+        plain = (PLAIN_SHARE if small else 0.0) if self.weight_plain is None else self.weight_plain
+        return replace(
+            self, omega_time=omega_time, lattice=lattice, steps=steps, weight_plain=plain
+        )
 
     @property
     def schedule(self) -> tuple[int, int]:
@@ -109,8 +119,8 @@ class PopulationConfig:
 
     def members_for(self, subjects: int) -> int:
         """How many networks to average for a cohort of this many subjects."""
-        wanted = self.members or (SMALL_ENSEMBLE if subjects <= SMALL_COHORT else 1)
-        return min(wanted, subjects - 1)
+        default = next((count for most, count in ENSEMBLES if subjects <= most), 1)
+        return min(self.members or default, subjects - 1)
 
 
 PRESETS: dict[str, PopulationConfig] = {

@@ -16,6 +16,7 @@ from prism.gaussian import GaussianField
 from prism.population.config import PopulationConfig
 from prism.population.field import CovariateNetwork, FieldNetworks, NeuralPopulation, Units
 from prism.population.lattice import TimeLattice
+from prism.population.plain import PlainCourse
 from prism.training import LoopConfig, Runtime, TrainingLog, choose_device, train
 
 log = logging.getLogger(__name__)
@@ -90,6 +91,9 @@ class PopulationTask:
         self.p = units.points(torch.as_tensor(fitting.template)).to(device)
         self.data = _normalised(fitting, units, device)
         self.held = _thin(_normalised(held_out, units, device), len(self.p))
+        self.leaning = config.weight_plain or 0.0
+        plain = PlainCourse.of(fitting, units) if self.leaning else PlainCourse.none(*self.p.shape)
+        self.plain = plain.table.to(device)
         self.subjects = len(fitting.visits.subjects)
         self.points = min(config.points, len(self.p))
         epoch = max(1, round(len(fitting) * len(self.p) / (config.shapes * self.points)))
@@ -100,42 +104,62 @@ class PopulationTask:
         """Draw everything random of a step, from the step's number alone.
 
         Returns:
-            Template points p (m, n), times s (b,), displacements d (b, m, n), seen (b, m) and the
-            offset of the time lattice ().
+            Template points p (m, n), times s (b,), displacements d (b, m, n), seen (b, m), the
+            offset of the time lattice () and the plain course (k, m, n).
         """
         draw = torch.Generator().manual_seed(self.seed * 1_000_003 + step)
         d, seen, s = self.data
         shapes = torch.randint(len(d), (self.config.shapes,), generator=draw).to(d.device)
         offset = torch.rand((), generator=draw).to(d.device)
         if self.points == len(self.p):
-            return self.p, s[shapes], d[shapes], seen[shapes], offset
+            return self.p, s[shapes], d[shapes], seen[shapes], offset, self.plain
         points = torch.randperm(len(self.p), generator=draw)[: self.points].to(d.device)
         pick = shapes[:, None], points
-        return self.p[points], s[shapes], d[pick], seen[pick], offset
+        return self.p[points], s[shapes], d[pick], seen[pick], offset, self.plain[:, points]
 
     def stage(self, step: int) -> int:
         """[Eq. curriculum] Stage 1 trains mu alone; stage 2 adds the covariance's loss."""
         return 1 if step < self.warm else 2
 
     def loss(self, step: int, *batch: Tensor) -> Tensor:
-        """L_mu + L_Sigma + their priors on curvature, each on its own branch of networks."""
-        p, s, d, seen, offset = batch
+        """L_mu + L_Sigma + their priors on curvature, each on its own branch of networks.
+
+        The mean of a small cohort is also held against a plain course, see `PlainCourse`.
+        """
+        p, s, d, seen, offset, plain = batch
         lattice = TimeLattice.over(s, offset, self.lattice)
         course = lattice.values(self.network.mean, p)
         mu = lattice.read(course)
         weight = self.config.smoothness / math.sqrt(self.subjects)
         bend = self._bend(weight, self.network.mean, course, lattice, p)
         if self.stage(step) == 1:
-            return self.config.weight_mean * mean_loss(d, mu, seen) + bend
-        course = lattice.values(self.network.cholesky, p)
-        L = self.network.shape_factor(lattice.read(course))
-        corner = self.config.mean_corner * GaussianField(mu, L).std.detach()
-        rounded = self.config.mean_corner > 0
-        mean = rounded_mean_loss(d, mu, corner, seen) if rounded else mean_loss(d, mu, seen)
+            mean = mean_loss(d, mu, seen) + self._apart(course, None, plain, lattice)
+            return self.config.weight_mean * mean + bend
+        factors = lattice.values(self.network.cholesky, p)
+        L = self.network.shape_factor(lattice.read(factors))
         spread = covariance_loss(d, mu, L, seen)
+        mean = self._mean_loss(d, mu, L, seen) + self._apart(course, factors, plain, lattice)
         weight = self.config.smoothness_spread / len(self.data[0]) ** 2
-        bend = bend + self._bend(weight, self.network.cholesky, course, lattice, p)
+        bend = bend + self._bend(weight, self.network.cholesky, factors, lattice, p)
         return self.config.weight_mean * mean + self.config.weight_covariance * spread + bend
+
+    def _mean_loss(self, d: Tensor, mu: Tensor, L: Tensor, seen: Tensor) -> Tensor:
+        if not self.config.mean_corner:
+            return mean_loss(d, mu, seen)
+        corner = self.config.mean_corner * GaussianField(mu, L).std.detach()
+        return rounded_mean_loss(d, mu, corner, seen)
+
+    def _apart(
+        self, course: Tensor, factors: Tensor | None, plain: Tensor, lattice: TimeLattice
+    ) -> Tensor:
+        """[Eq. plain-course] The mean's loss of a plain course, at the lattice's times."""
+        if not len(plain):
+            return course.new_zeros(())
+        expected, inside = PlainCourse(plain).at(lattice.times)
+        if factors is None:
+            return self.leaning * mean_loss(expected, course, inside)
+        L = self.network.shape_factor(factors)
+        return self.leaning * self._mean_loss(expected, course, L, inside)
 
     def _bend(
         self, weight: float, part: CovariateNetwork, course: Tensor, lattice: TimeLattice, p: Tensor

@@ -84,8 +84,25 @@ def test_few_people_do_not_hold_an_age_within_their_own(tiny_model: PRISM) -> No
         age_posterior(of_subjects(tiny_model, count), tau, np.array([np.nan]), np.zeros(1))
         for count in (3, 10**6)
     )
-    assert many.upper < last < few.median
+    step = np.diff(unknown_age(tiny_model)[0])[0]
+    assert many.upper < last + step
+    assert last < few.median
     assert few.lower < tau < few.upper
+
+
+def test_the_interval_is_the_shortest_and_holds_the_age_at_which_a_study_began(
+    tiny_model: PRISM,
+) -> None:
+    many, first = of_subjects(tiny_model, 10**6), tiny_model.ages[0]
+    found = age_posterior(many, np.array([first, 0.5]), np.full(2, np.nan), np.zeros(2))
+    ages, chance = unknown_age(many)
+    assert found.lower[0] < first + np.diff(ages)[0]
+    spread = age_spread(many, ages)
+    for row, reading in enumerate([first, 0.5]):
+        weight = chance * np.exp(-0.5 * ((reading - ages) / spread) ** 2) / spread
+        inside = (ages >= found.lower[row]) & (ages <= found.upper[row])
+        assert weight[inside].sum() / weight.sum() == pytest.approx(0.9, abs=0.02)
+        assert weight[inside].min() > 0.9 * weight[~inside].max()
 
 
 def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:

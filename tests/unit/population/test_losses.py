@@ -187,7 +187,7 @@ def prior_on(
 ) -> torch.Tensor:
     """The prior on a part's curvature, on a lattice where the shapes themselves need none."""
     size = job.lattice or CURVATURE_LATTICE
-    times = TimeLattice.over(batch[1], batch[-1] if job.lattice else torch.zeros(()), size)
+    times = TimeLattice.over(batch[1], batch[4] if job.lattice else torch.zeros(()), size)
     return curvature_penalty(times.values(part.f, batch[0]), times.spacing)
 
 

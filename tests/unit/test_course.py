@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prism.baselines.course import Course
+from prism.course import Course
 from tests.unit.baselines.cohorts import ages
 
 
@@ -45,3 +45,21 @@ def test_one_age_gives_a_constant() -> None:
     course = Course.fit(np.array([[1.0], [3.0]]), np.array([4.0, 4.0]))
     np.testing.assert_allclose(course([0.0, 4.0, 9.0])[1], 2.0)
     assert np.isfinite(course([0.0, 9.0])).all()
+
+
+def test_what_one_person_has_at_all_visits_is_no_bend() -> None:
+    rng = np.random.default_rng(1)
+    subject = np.repeat(np.arange(10), 8)
+    t = np.concatenate([rng.uniform(10 * k, 10 * k + 10, 8) for k in range(10)])
+    values = t[:, None] / 50 + rng.standard_normal((10, 6))[subject]
+    assert len(Course.fit_smooth(values, t).coefficients) > 4
+    assert len(Course.fit_of_people(values, t, subject).coefficients) == 4
+
+
+def test_people_who_differ_much_at_their_age_count_little() -> None:
+    rng = np.random.default_rng(2)
+    t = np.linspace(0, 1, 60)
+    wild = np.where(t > 0.5, 1.0, 0.01)[:, None] * rng.standard_normal((60, 20))
+    early = t < 0.2
+    even, weighed = Course.fit(wild, t), Course.fit_of_people(wild, t, np.arange(60))
+    assert np.square(weighed(t[early])).mean() < 0.2 * np.square(even(t[early])).mean()
