@@ -87,6 +87,15 @@ def interval_factors(u: Floats) -> Floats:
     return factors
 
 
+def between_factors(alone: Floats, together: Floats) -> Floats:
+    """Interval factors half-way, by factors, between two ways (N, M, n) to judge the same people.
+
+    New people will be judged by several networks together, none of which has seen them: they err
+    more than for those whom most of them have seen, and less than one that has not by itself.
+    """
+    return np.sqrt(interval_factors(alone) * interval_factors(together))
+
+
 def normal_factor(level: float) -> float:
     """How many standard deviations either side hold this share of a normal."""
     from scipy.special import ndtri

@@ -7,6 +7,7 @@ import pytest
 
 from prism.calibration import (
     LEVELS,
+    between_factors,
     combined_p_value,
     conformal_p_value,
     false_discovery_rate,
@@ -136,6 +137,13 @@ def test_a_point_hardly_seen_gets_the_normal_factor() -> None:
     factors = interval_factors(u)
     assert (factors[:, 0] == 100.0).all()
     assert factors[2, 1] == pytest.approx([1.6449, 1.6449], abs=1e-4)
+
+
+def test_new_people_stand_half_way_by_factors() -> None:
+    together = np.random.default_rng(2).standard_normal((50, 3, 2))
+    factors = interval_factors(together)
+    np.testing.assert_allclose(between_factors(together, together), factors)
+    np.testing.assert_allclose(between_factors(4 * together, together), 2 * factors)
 
 
 def people(u: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from prism.calibration import LEVELS, interval_factors
+from prism.calibration import LEVELS, between_factors, interval_factors
 from prism.cohort import Correspondence
 from prism.covariation import Covariation, Texture, fit_covariation, learn_texture
 from prism.intrinsic import TimeTable
@@ -59,6 +59,11 @@ class CrossFit:
             if len(rows):
                 yield rows, table, how
 
+    def together(self, model: PRISM, how: Covariation) -> CrossFit:
+        """The same judged as new people are: by all members, most of which have seen each."""
+        seen = Residuals.of(model.table, model.template, self.cohort)
+        return replace(self, seen=seen, judges=[(model.table, how)] * len(self.judges))
+
     def some(self, most: int) -> CrossFit:
         """At most so many visits, of as many subjects as can be."""
         return self.at(_spread_over_subjects(self.cohort, most))
@@ -91,14 +96,15 @@ def calibrate(
     u = _standardised_residuals(model, cohort, seen)
     ahead = forecast_errors(model, cross)
     enough = len(ahead.pooled) >= FEWEST_PAIRS
+    known = forecast_errors(model, cross.together(model, how), ahead.pointwise) if enough else ahead
     tempo, age = choose_dating(model, how, cross.some(MOST_DATED))
     spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
     visits, pairs = clock_visits(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
         population=interval_factors(u),
-        forecast=interval_factors(ahead.pooled if enough else u[:0]),
-        forecast_paper=interval_factors(ahead.paper) if enough else interval_factors(u),
+        forecast=between_factors(ahead.pooled, known.pooled) if enough else interval_factors(u[:0]),
+        forecast_paper=between_factors(ahead.paper, known.paper) if enough else interval_factors(u),
         forecast_pairs=len(ahead.pooled),
         pointwise=ahead.pointwise,
         **normal_scores(model, cross),
@@ -108,9 +114,9 @@ def calibrate(
         clock=clock_covariance(model, visits, pairs, clock_weight(model).sum(axis=1), spread),
         clock_visits=visits,
         clock_pairs=pairs,
-        coverage=_cross_coverage(u, np.arange(len(u)) % FOLDS),
+        coverage=_cross_coverage(u, u),
         coverage_time=tempo.coverage,
-        coverage_forecast=_cross_coverage(ahead.pooled, np.arange(len(ahead.pooled)) % FOLDS),
+        coverage_forecast=_cross_coverage(ahead.pooled, known.pooled),
         texture=_texture(model, sample, how),
         judges=tuple(hows),
     )
@@ -195,14 +201,14 @@ def standardised(model: PRISM, cohort: Correspondence) -> Floats:
     return ((d - field.mu) / field.std).numpy()
 
 
-def _cross_coverage(u: Floats, fold: np.ndarray) -> dict[str, float]:
-    """Nominal level -> share of a fold's values inside the interval learned on the others."""
-    if len(u) < 2 * FOLDS:
+def _cross_coverage(alone: Floats, together: Floats) -> dict[str, float]:
+    """Nominal level -> share of a third's values inside the interval learned on the others."""
+    if len(alone) < 2 * FOLDS:
         return {}
-    inside = np.zeros((len(LEVELS), 2))
+    fold, inside = np.arange(len(alone)) % FOLDS, np.zeros((len(LEVELS), 2))
     for k in range(FOLDS):
-        factors = interval_factors(u[fold != k])
-        new = np.abs(u[fold == k])
+        factors = between_factors(alone[fold != k], together[fold != k])
+        new = np.abs([alone[fold == k], together[fold == k]])
         for i in range(len(LEVELS)):
             inside[i] += (new <= factors[i]).sum(), (~np.isnan(new)).sum()
     return {

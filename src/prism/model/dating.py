@@ -59,8 +59,7 @@ def choose_dating(model: PRISM, how: Covariation, cross: CrossFit) -> tuple[Date
     those whom most members have seen, and less than by one member alone: half-way, by factors.
     """
     alone = _Trial.of(model, cross)
-    judges = [(model.table, how) for _, how in cross.judges]
-    together = _Trial.of(model, replace(cross, judges=judges))
+    together = _Trial.of(model, cross.together(model, how))
     simple = alone.dated(0.0)
     tempo = earned(simple, [alone.dated(TRAIT_SHARE, traits=True)], cross.seen.subject)
     modes = [alone.dated(share) for share in AGE_SHARES]

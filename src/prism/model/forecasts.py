@@ -113,13 +113,15 @@ class ForecastErrors(NamedTuple):
     pointwise: float  # share of the paper's rule in the pooled forecasts
 
 
-def forecast_errors(model: PRISM, cross: CrossFit) -> ForecastErrors:
-    """Forecast people not seen, and choose how far the paper's rule counts."""
+def forecast_errors(
+    model: PRISM, cross: CrossFit, pointwise: float | None = None
+) -> ForecastErrors:
+    """Forecast people not seen, and choose how far the paper's rule counts unless that is given."""
     pairs = _Pairs.join([
         _Pairs.of(model, table, how, cross.seen[rows]) for rows, table, how in cross.parts()
     ])  # fmt: skip
-    share = 0.0
-    if len(pairs.subject) >= FEWEST_PAIRS:
+    share = pointwise or 0.0
+    if pointwise is None and len(pairs.subject) >= FEWEST_PAIRS:
         share = pointwise_share(pairs.found, pairs.pooled, pairs.paper, pairs.subject)
     pooled = blend(pairs.pooled, pairs.paper, share)
     return ForecastErrors(

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from prism.applications import anomaly
+from prism.calibration import between_factors
 from prism.covariation import Covariation, Texture
 from prism.model import PRISM
-from prism.model.calibrate import _running_count, _thin
+from prism.model.calibrate import CrossFit, _running_count, _thin
+from prism.model.forecasts import ForecastErrors, forecast_errors
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.population import PopulationConfig
 from prism.simulate.study import Study
@@ -42,6 +44,31 @@ def test_a_part_of_the_cohort_that_was_not_sampled_still_has_a_judge(
     found = anomaly(model, cohort)
     assert np.isfinite(found.p_value).all()
     assert np.isfinite(found.point_p).all()
+
+
+def test_forecasts_are_measured_by_one_network_and_by_all_of_them(
+    tiny_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[tuple[CrossFit, ForecastErrors]] = []
+
+    def noted(model: PRISM, cross: CrossFit, pointwise: float | None = None) -> ForecastErrors:
+        judged.append((cross, forecast_errors(model, cross, pointwise)))
+        return judged[-1][1]
+
+    monkeypatch.setattr("prism.model.calibrate.forecast_errors", noted)
+    cohort = tiny_study.correspondence
+    config = PopulationConfig(width=16, hidden=1, steps=20, members=3)
+    model = PRISM.fit(cohort, "fast", config=config, seed=0, device="cpu")
+    (_, alone), (by_all, together) = judged
+    np.testing.assert_allclose(
+        by_all.seen.mu, Residuals.of(model.table, model.template, cohort).mu, atol=1e-6
+    )
+    assert {id(how) for _, how in by_all.judges} == {id(model.covariation)}
+    assert together.pointwise == alone.pointwise == model.calibration.pointwise
+    assert np.nanmax(np.abs(alone.pooled - together.pooled)) > 0.01
+    found = model.calibration
+    np.testing.assert_allclose(found.forecast, between_factors(alone.pooled, together.pooled))
+    np.testing.assert_allclose(found.forecast_paper, between_factors(alone.paper, together.paper))
 
 
 def test_forecasts_from_different_numbers_of_visits_come_back_in_order(
