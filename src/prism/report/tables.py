@@ -64,9 +64,10 @@ def _count(value: Any) -> str:
 
 
 def visit_rows(found: Findings) -> list[dict[str, str]]:
-    """One row a visit, the first 200."""
+    """One row a visit, in the cohort's order; of more than 200 the most unusual."""
     digits = age_decimals(found.model) + 2
     times, flags, visits = found.times, found.anomaly, found.cohort.visits
+    shown = np.sort(np.argsort(flags.p_value, kind="stable")[:MOST_ROWS])  # NaN goes last
     return [
         {
             "subject": str(visits.subject[i]),
@@ -78,7 +79,7 @@ def visit_rows(found: Findings) -> list[dict[str, str]]:
             "flagged": "yes" if flags.p_value[i] <= 0.05 else "",
             "where": flags.where[i],
         }
-        for i in range(min(len(visits), MOST_ROWS))
+        for i in shown
     ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from prism.applications import anomaly, evaluate, predict_shape
+from prism.applications import anomaly, evaluate, intrinsic_time, predict_shape
 from prism.cohort import Correspondence, Truth, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -20,9 +20,10 @@ from prism.registration import Quality
 from prism.report import write_report
 from prism.report.bands import places_of
 from prism.report.forecasts import longest_forecasts, prediction_overlay
+from prism.report.plates import Findings
 from prism.report.shapes import edges_of, paths_of
 from prism.report.style import labelled
-from prism.report.tables import evaluation_rows, number
+from prism.report.tables import evaluation_rows, number, visit_rows
 from prism.report.visits import most_unusual_first
 from prism.report.write import MOST_EVALUATED, whole_subjects
 from prism.simulate import starman
@@ -262,6 +263,22 @@ def test_visits_are_ranked_by_p_value_then_by_score(with_truth: Case) -> None:
     given = {"score": [3.0, 9.0, np.nan, 4.0], "p_value": [0.1, 0.3, np.nan, 0.1]}
     ranked = replace(found, **{name: np.array(values) for name, values in given.items()})
     assert most_unusual_first(ranked).tolist() == [3, 0, 1]
+
+
+def test_a_long_table_keeps_the_most_unusual_visits(
+    with_truth: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, cohort, _ = with_truth
+    times, flags = intrinsic_time(model, cohort), anomaly(model, cohort)
+    p_value = np.linspace(1, 0.01, len(cohort))
+    p_value[-1] = np.nan  # nothing of it was seen
+    found = Findings(model, cohort, None, times, replace(flags, p_value=p_value), None)
+    every = [f"{row['subject']}/{row['visit']}" for row in visit_rows(found)]
+    assert every == [
+        f"{s}/{v}" for s, v in zip(cohort.visits.subject, cohort.visits.visit, strict=True)
+    ]
+    monkeypatch.setattr("prism.report.tables.MOST_ROWS", 3)
+    assert [f"{row['subject']}/{row['visit']}" for row in visit_rows(found)] == every[-4:-1]
 
 
 @pytest.mark.parametrize("most", [1, 9, 20, 10_000])
