@@ -79,7 +79,7 @@ def visit_rows(found: Findings) -> list[dict[str, str]]:
             "flagged": "yes" if flags.p_value[i] <= 0.05 else "",
             "where": flags.where[i],
         }
-        for i in shown.tolist()
+        for i in map(int, shown)
     ]
 
 
