@@ -60,7 +60,7 @@ class CrossFit:
                 yield rows, table, how
 
     def together(self, model: PRISM, how: Covariation) -> CrossFit:
-        """The same judged as new people are: by all members, most of which have seen each."""
+        """The same judged by all members and one covariation, most of which have seen each."""
         seen = Residuals.of(model.table, model.template, self.cohort)
         return replace(self, seen=seen, judges=[(model.table, how)] * len(self.judges))
 

@@ -59,7 +59,8 @@ def choose_dating(model: PRISM, how: Covariation, cross: CrossFit) -> tuple[Date
     those whom most members have seen, and less than by one member alone: half-way, by factors.
     """
     alone = _Trial.of(model, cross)
-    together = _Trial.of(model, cross.together(model, how))
+    judges = [(model.table, own) for _, own in cross.judges]
+    together = _Trial.of(model, replace(cross, judges=judges))
     simple = alone.dated(0.0)
     tempo = earned(simple, [alone.dated(TRAIT_SHARE, traits=True)], cross.seen.subject)
     modes = [alone.dated(share) for share in AGE_SHARES]

@@ -120,9 +120,12 @@ def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:
         weight = weight / weight.sum()
         spread_out = np.sqrt(weight @ (t - weight @ t) ** 2)
         assert found.se[row] == pytest.approx(spread_out, rel=0.02)
-        quantiles = np.interp([0.05, 0.5, 0.95], np.cumsum(weight), t)
-        answer = [found.lower[row], found.median[row], found.upper[row]]
-        np.testing.assert_allclose(answer, quantiles, atol=2e-3)
+        below, start = np.cumsum(weight), np.linspace(0, 0.1, 2001)
+        assert found.median[row] == pytest.approx(np.interp(0.5, below, t), abs=2e-3)
+        lengths = np.interp(start + 0.9, below, t) - np.interp(start, below, t)
+        assert found.upper[row] - found.lower[row] == pytest.approx(lengths.min(), rel=0.01)
+        held = np.interp([found.lower[row], found.upper[row]], t, below)
+        assert held[1] - held[0] == pytest.approx(0.9, abs=0.005)
 
 
 @pytest.mark.parametrize("text", ["-0.1", "about a year", "inf", "nan"])
