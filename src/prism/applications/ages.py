@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.cohort import Correspondence, Visits
-from prism.errors import QueryError
+from prism.cohort import Correspondence
 from prism.model import PRISM
 from prism.model.age_rule import age_reading, age_spread
 from prism.typing import Times
 
 STEPS, LEVEL = 513, 0.9
-ERROR_COLUMN = "t_error"
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     A shape is dated anew: what shows developmental time well, because people differ in it, may
     show the calendar badly.
     """
-    t, error = cohort.visits.t, age_errors(cohort.visits)
+    t, error = cohort.visits.t, cohort.visits.t_error
     reading, asked = np.full(len(cohort), np.nan), _uncertain(t, error)
     if asked.any():
         reading[asked] = age_reading(model, cohort[asked])
@@ -118,26 +116,6 @@ def _weights(grid: Times, log_prior: Times, spread: Times, reading: float) -> Ti
     log = log_prior - 0.5 * np.square((reading - grid) / spread) - np.log(spread)
     weight = np.exp(log - log.max())
     return weight / weight.sum()
-
-
-def age_errors(visits: Visits) -> Times:
-    """(N,) standard errors of the ages, from the column `t_error`; zero where none is given."""
-    column = visits.columns.get(ERROR_COLUMN)
-    if column is None:
-        return np.zeros(len(visits.t))
-    errors = np.zeros(len(column))
-    for row, text in enumerate(column):
-        try:
-            errors[row] = float(text) if str(text).strip() else 0.0
-        except ValueError:
-            errors[row] = np.nan
-        if not 0 <= errors[row] < np.inf:
-            raise QueryError(
-                f"{ERROR_COLUMN} of subject {visits.subject[row]}, visit {visits.visit[row]} must "
-                f"be a number of zero or more. Got {str(text)!r}.",
-                f"Correct the column {ERROR_COLUMN} of visits.csv, or leave it empty.",
-            )
-    return errors
 
 
 def with_ages(model: PRISM, cohort: Correspondence) -> tuple[Correspondence, np.ndarray]:

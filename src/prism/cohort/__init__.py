@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prism.cohort.ages import same_unit
 from prism.cohort.check import check_cohort
 from prism.cohort.covariates import known_covariates, unfamiliar
 from prism.cohort.folder import Cohort, require_correspondence
@@ -35,6 +36,7 @@ __all__ = [
     "read_shape",
     "require_correspondence",
     "rotation_onto",
+    "same_unit",
     "silent",
     "unfamiliar",
     "write_samples",

@@ -7,6 +7,7 @@ import re
 
 from prism.errors import CohortError
 
+ERROR_COLUMN = "t_error"
 UNKNOWN = frozenset({"", "n/a", "na", "nan"})
 _SPELLINGS = {
     1.0: ("d", "day", "days"),
@@ -48,6 +49,31 @@ def parse_age(text: str, time_unit: str = "", grouping: str = ",") -> float:
     if math.isinf(value):
         raise _infinite(text)
     return value
+
+
+def parse_age_error(text: str, time_unit: str = "", grouping: str = ",") -> float:
+    """Read the standard error of an age, written as ages are; NaN where none is given.
+
+    Raises:
+        CohortError: It cannot be read without guessing, or is below zero.
+    """
+    try:
+        error = parse_age(text, time_unit, grouping)
+    except CohortError as refused:
+        what = refused.what.replace("age ", f"{ERROR_COLUMN} ", 1)
+        raise CohortError(what, refused.remedy) from refused
+    if error < 0:
+        raise CohortError(
+            f"{ERROR_COLUMN} {text.strip()!r} is below zero.",
+            "Give the standard error of the age, or leave the cell empty if the age is exact.",
+        )
+    return error
+
+
+def same_unit(a: str, b: str) -> bool:
+    """True where two names are alike, or mean one unit of time, such as `day` and `days`."""
+    a, b = (name.strip().lower() for name in (a, b))
+    return a == b or _DAYS.get(a, a) == _DAYS.get(b, b)
 
 
 def _number(text: str, grouping: str) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from prism.errors import CohortError
+from prism.cohort.ages import parse_age_error
+from prism.errors import CohortError, QueryError
 from prism.typing import Cells, Floats, Points, Shapes, Strings, Times
 
 if TYPE_CHECKING:
@@ -82,6 +83,29 @@ def check_times(t: Times, subject: Strings, visit: Strings) -> None:
         raise CohortError(
             f"t of row {row + 1} (subject {subject[row]}, visit {visit[row]}) is infinite.",
             "Give a finite time, or leave it empty for a scan to be dated.",
+        )
+
+
+def as_age_errors(column: Strings, subject: Strings, visit: Strings) -> Strings:
+    """Return the column as plain numbers, empty where no error is given."""
+    written = []
+    for row, text in enumerate(column.tolist()):
+        try:
+            error = parse_age_error(text)
+        except CohortError as refused:
+            who = f"subject {subject[row]}, visit {visit[row]}"
+            raise CohortError(f"{who}: {refused.what}", refused.remedy) from refused
+        written.append("" if np.isnan(error) else repr(error))
+    return np.asarray(written, dtype=np.str_)
+
+
+def check_subjects(names: list[str], subjects: list[str], cohort: str) -> None:
+    """The cohort has subjects of these names."""
+    known = ", ".join(subjects[:3]) + (", ..." if len(subjects) > 3 else "")
+    for name in sorted(set(names) - set(subjects)):
+        raise QueryError(
+            f"cohort {cohort!r} has no subject {name!r}.",
+            f"Choose one from the column subject of visits.csv: {known}.",
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from prism.cohort import checks
+from prism.cohort.ages import ERROR_COLUMN
 from prism.cohort.regions import as_regions
 from prism.errors import CohortError
 from prism.runs import fingerprint
@@ -33,7 +34,8 @@ class Visits:
         subject: (N,) subject identifiers.
         visit: (N,) visit identifiers, unique within a subject.
         t: (N,) chronological times in the cohort's time unit; NaN where unknown.
-        columns: Further columns by name (`group`, `sex`, `site`, `split`, ...), each (N,) text.
+        columns: Further columns by name (`group`, `sex`, `site`, `split`, ...), each (N,) text;
+            `t_error` is the standard error of an uncertain age, in the time unit.
     """
 
     subject: Strings
@@ -50,6 +52,9 @@ class Visits:
         columns = {k: np.asarray(v, dtype=np.str_) for k, v in self.columns.items()}
         set_(self, "columns", MappingProxyType(columns))
         checks.check_columns(self.subject, {"visit": self.visit, "t": self.t, **columns})
+        if ERROR_COLUMN in columns:
+            named = columns[ERROR_COLUMN], self.subject, self.visit
+            columns[ERROR_COLUMN] = checks.as_age_errors(*named)
         checks.check_times(self.t, self.subject, self.visit)
         checks.check_unique(self.subject, self.visit)
 
@@ -66,6 +71,14 @@ class Visits:
         rows = _rows(index)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return Visits(self.subject[rows], self.visit[rows], self.t[rows], columns)
+
+    @property
+    def t_error(self) -> Times:
+        """(N,) standard errors of the ages, from the column `t_error`; zero where none is given."""
+        column = self.columns.get(ERROR_COLUMN)
+        if column is None:
+            return np.zeros(len(self))
+        return np.array([float(text or 0) for text in column.tolist()])
 
     @property
     def subjects(self) -> list[str]:
@@ -140,7 +153,8 @@ class Correspondence:
         return ~np.isnan(self.points[..., 0])
 
     def of_subjects(self, subjects: list[str]) -> Correspondence:
-        """Return the visits of these subjects, in their present order."""
+        """Return the visits of these subjects, in their present order; none may be unknown."""
+        checks.check_subjects(subjects, self.visits.subjects, self.name)
         return self[np.isin(self.visits.subject, subjects)]
 
     def split_subjects(

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from prism.cohort.ages import parse_age
+from prism.cohort.ages import ERROR_COLUMN, parse_age, parse_age_error
 from prism.cohort.files import naming, read_text, replacing
 from prism.cohort.values import Visits
 from prism.errors import CohortError
 
 REQUIRED = ("subject", "visit", "t")
 _ALIASES = {"age": "t"}
-_KNOWN = frozenset({*REQUIRED, "path", "group", "sex", "site", "split", "mask"})
+_KNOWN = frozenset({*REQUIRED, ERROR_COLUMN, "path", "group", "sex", "site", "split", "mask"})
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,19 @@ def row_numbers(path: Path) -> list[int]:
 def _parse(path: Path, text: str, time_unit: str) -> tuple[Visits | None, list[CohortError]]:
     """Turn text into visits, or into the list of what is wrong."""
     table = _read_table(path, text)
-    age = table.header.index("t")
-    grouping = _grouping(table, age)
-    times, problems = [], []
+    grouping = _grouping(table)
+    times, errors, problems = [], [], []
     for row in table.rows:
         try:
             with naming(f"{path}, row {row}"):
                 _check_row(table, row)
-                times.append(parse_age(table.rows[row][age], time_unit, grouping))
+                named = dict(zip(table.header, table.rows[row], strict=True))
+                times.append(parse_age(named["t"], time_unit, grouping))
+                errors.append(parse_age_error(named.get(ERROR_COLUMN, ""), time_unit, grouping))
         except CohortError as error:
             problems.append(error)
     problems += _repeats(table)
-    return (None if problems else _visits(table, times)), problems
+    return (None if problems else _visits(table, times, errors)), problems
 
 
 def _read_table(path: Path, text: str) -> _Table:
@@ -166,11 +167,12 @@ def _header(cells: list[str]) -> list[str]:
     return names
 
 
-def _grouping(table: _Table, age: int) -> str:
+def _grouping(table: _Table) -> str:
     """Which mark may group thousands here: with semicolons, the one that is not decimal."""
     if table.delimiter != ";":
         return ","
-    commas = any("," in row[age] for row in table.rows.values() if len(row) > age)
+    ages = [i for i, name in enumerate(table.header) if name in ("t", ERROR_COLUMN)]
+    commas = any("," in row[i] for row in table.rows.values() for i in ages if len(row) > i)
     return "." if commas else ""
 
 
@@ -203,10 +205,12 @@ def _repeats(table: _Table) -> list[CohortError]:
     return problems
 
 
-def _visits(table: _Table, times: list[float]) -> Visits:
+def _visits(table: _Table, times: list[float], errors: list[float]) -> Visits:
     """Turn checked cells into visits."""
     columns = dict(zip(table.header, zip(*table.rows.values(), strict=True), strict=True))
     further = {name: np.asarray(columns[name]) for name in table.header if name not in REQUIRED}
+    if ERROR_COLUMN in further:
+        further[ERROR_COLUMN] = np.asarray(errors)  # in the cohort's unit; Visits keeps its text
     subject, visit = np.asarray(columns["subject"]), np.asarray(columns["visit"])
     return Visits(subject, visit, np.asarray(times), further)
 

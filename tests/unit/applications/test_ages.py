@@ -8,7 +8,6 @@ import pytest
 from prism.applications import anomaly, intrinsic_time
 from prism.applications.ages import age_posterior, unknown_age, with_ages
 from prism.cohort import Correspondence
-from prism.errors import QueryError
 from prism.model import PRISM
 from prism.model.age_rule import age_spread
 from prism.simulate.study import Study
@@ -126,17 +125,6 @@ def test_the_posterior_is_that_of_quadrature(tiny_model: PRISM) -> None:
         assert found.upper[row] - found.lower[row] == pytest.approx(lengths.min(), rel=0.01)
         held = np.interp([found.lower[row], found.upper[row]], t, below)
         assert held[1] - held[0] == pytest.approx(0.9, abs=0.005)
-
-
-@pytest.mark.parametrize("text", ["-0.1", "about a year", "inf", "nan"])
-def test_an_error_that_is_none_is_named(tiny_model: PRISM, tiny_study: Study, text: str) -> None:
-    cohort = tiny_study.correspondence[:4]
-    errors = np.array(["0.1", "", text, "0.1"])
-    wrong = dated(cohort, cohort.visits.t, errors)
-    subject, visit = cohort.visits.subject[2], cohort.visits.visit[2]
-    for ask in (intrinsic_time, anomaly):
-        with pytest.raises(QueryError, match=f"t_error of subject {subject}, visit {visit} "):
-            ask(tiny_model, wrong)
 
 
 def test_an_uncertain_age_is_replaced_by_the_posterior_mean_and_flagged(

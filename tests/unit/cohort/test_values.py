@@ -117,3 +117,13 @@ def test_tau_is_global_only_where_all_regions_share_it() -> None:
     assert shared.tau_global is not None
     own = np.stack([np.zeros(24), np.ones(24)], axis=-1)
     assert Truth(**{**good_truth(), "tau": own}).tau_global is None
+
+
+def test_errors_of_ages_are_numbers_of_the_visit() -> None:
+    three = np.array(["a", "b", "c"]), np.array(["1", "1", "2"]), np.arange(3.0)
+    assert Visits(*three).t_error.tolist() == [0, 0, 0]
+    visits = Visits(*three, {"t_error": np.array([0.10, np.nan, 2])})
+    assert visits.t_error.tolist() == [0.1, 0, 2]
+    assert visits[1:].t_error.tolist() == [0, 2]
+    with pytest.raises(CohortError, match=r"subject c, visit 2: t_error '-1' is below zero"):
+        Visits(*three, {"t_error": np.array(["", "0,5", "-1"])})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from prism.cohort import Visits
-from prism.cohort.ages import parse_age
+from prism.cohort.ages import parse_age, same_unit
 from prism.cohort.visits_file import find_visits, read_visits, scan_visits, write_visits
 from prism.errors import CohortError
 
@@ -87,6 +87,16 @@ def test_an_age_in_the_cohorts_own_odd_unit_needs_no_conversion() -> None:
     assert parse_age("3 moons", "moons") == 3.0
 
 
+def test_a_unit_of_time_has_several_names() -> None:
+    assert same_unit("day", "Days ")
+    assert same_unit("year", "years")
+    assert same_unit("yr", "y")
+    assert same_unit("moons", "moons")
+    assert not same_unit("days", "weeks")
+    assert not same_unit("moon", "moons")
+    assert not same_unit("days", "")
+
+
 def test_with_semicolons_a_comma_is_decimal(tmp_path: Path) -> None:
     assert _read(tmp_path, "subject;visit;t\na;1;1,234\n").t[0] == 1.234
 
@@ -104,6 +114,26 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them(tmp_path: Path) -> None:
     text = 'subject,visit,t,note\na,1,0,"two\nlines"\n\nb,1,soon,\n'
     with pytest.raises(CohortError, match=r"visits\.csv, row 4: age 'soon'"):
         _read(tmp_path, text)
+
+
+@pytest.mark.parametrize("header", ["t_error", "T_error", " t_error "])
+def test_errors_of_ages_are_read_as_ages_are(tmp_path: Path, header: str) -> None:
+    text = f'subject,visit,t,{header}\na,1,2,"1,5"\nb,1,2,30.4375 days\nc,1,2,n/a\nd,1,,0\n'
+    (tmp_path / "visits.csv").write_text(text)
+    visits = read_visits(tmp_path / "visits.csv", "months")
+    assert visits.t_error.tolist() == [1.5, 1.0, 0.0, 0.0]
+    assert visits.columns["t_error"].tolist() == ["1.5", "1.0", "", "0.0"]
+    write_visits(visits, tmp_path / "again.csv")
+    assert read_visits(tmp_path / "again.csv").t_error.tolist() == visits.t_error.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("-1", "below zero"), ("soon", "not a number"), ("inf", "infinite"), ("2 days", "time unit")],
+)
+def test_errors_of_ages_are_refused_by_row(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(CohortError, match=rf"visits\.csv, row 3: t_error '{text}'.* {message}"):
+        _read(tmp_path, f"subject,visit,t,t_error\na,1,0,\nb,1,1,{text}\n")
 
 
 def test_scan_collects_every_problem(tmp_path: Path) -> None:
