@@ -3,7 +3,7 @@
 from prism.applications.anomalies import Anomaly, anomaly
 from prism.applications.charts import GrowthChart, growth_chart
 from prism.applications.evaluation import evaluate
-from prism.applications.predictions import RULES, Prediction, predict_shape
+from prism.applications.predictions import RULES, Prediction, left_out, predict_shape
 from prism.applications.times import TimeMap, intrinsic_time
 from prism.applications.trajectories import Trajectory, trajectory
 
@@ -18,6 +18,7 @@ __all__ = [
     "evaluate",
     "growth_chart",
     "intrinsic_time",
+    "left_out",
     "predict_shape",
     "trajectory",
 ]

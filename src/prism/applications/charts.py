@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.applications.measures import Measure, measure_at
+from prism.applications.trajectories import as_ages
 from prism.cohort import Correspondence, Visits
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -138,10 +139,7 @@ def _ages(model: PRISM, ages: Times | None, known: Times) -> Times:
     if ages is None:
         every = np.concatenate([np.array(model.ages), known])
         return np.linspace(every.min(), every.max(), AGES)
-    wanted = np.unique(np.asarray(ages, dtype=np.float64))
-    if not wanted.size or not np.isfinite(wanted).all():
-        raise QueryError(f"ages must be finite numbers. Got {ages!r}.", "Give ages such as 1,2,5.")
-    return wanted
+    return np.unique(as_ages(ages))
 
 
 def _chosen(
@@ -156,14 +154,7 @@ def _chosen(
             )
         return None
     model.displacements(cohort)  # refuses a cohort that does not fit
-    if subject is None:
-        return cohort
-    if subject not in cohort.visits.subject:
-        raise QueryError(
-            f"cohort {cohort.name!r} has no subject {subject!r}.",
-            "Choose one from the column subject of visits.csv.",
-        )
-    return cohort.of_subjects([subject])
+    return cohort if subject is None else cohort.of_subjects([subject])
 
 
 def _knots(ages: Times) -> Times:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from prism import rules
+from prism.applications.trajectories import as_ages
 from prism.cohort import Correspondence
 from prism.errors import QueryError
 from prism.model import PRISM
@@ -70,10 +71,15 @@ def predict_shape(
             keeps every point's temporal z-score; "mean" is the population mean.
         level: Nominal share of the interval (0.5, 0.8, 0.9 or 0.95).
         history: "first" looks at the earliest visit alone, "all" at every visit before the age
-            wanted (rule "pooled" only; the others know one visit). Default: "first" for a
-            subject's own later visits, "all" for ages asked for.
+            wanted; the other rules know one visit, and "all" is refused with them. Default:
+            "first" for a subject's own later visits, "all" for ages asked for.
     """
     _check_choice("rule", rule, RULES)
+    if history == "all" and rule != "pooled":
+        raise QueryError(
+            f"history 'all' cannot be had with rule {rule!r}, which looks at one visit.",
+            "Leave history out, or choose the rule 'pooled'.",
+        )
     history = history or ("first" if t1 is None else "all")
     _check_choice("history", history, HISTORIES)
     model.displacements(cohort)  # refuses a cohort that does not fit
@@ -103,6 +109,18 @@ def predict_shape(
         extrapolated=model.outside_ages(ages),
         cells=model.cells,
     )
+
+
+def left_out(cohort: Correspondence, found: Prediction) -> dict[str, int]:
+    """How many visits and subjects of a cohort have no share in its forecasts, by the reason."""
+    visits = cohort.visits
+    dated = set(visits.subject[~np.isnan(visits.t)].tolist())
+    forecast = set(found.subject.tolist())
+    return {
+        "visits without an age": int(np.isnan(visits.t).sum()),
+        "subjects without an age": len(set(visits.subjects) - dated),
+        "subjects without a later visit": len(dated - forecast),
+    }
 
 
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -159,9 +177,7 @@ def _pairs(
                 "Say for which ages to forecast: t1=..., or --at 5,10 on the command line.",
             )
         return start, later, t[later]
-    ages = np.atleast_1d(np.asarray(t1, dtype=np.float64))
-    if not np.isfinite(ages).all():
-        raise QueryError(f"ages must be finite numbers. Got {t1!r}.", "Give ages such as 5,10.")
+    ages = as_ages(t1)
     first = _first_visits(cohort)
     start = np.repeat(first, len(ages))
     return start, np.full(len(start), -1), np.tile(ages, len(first))

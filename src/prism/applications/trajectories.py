@@ -58,9 +58,7 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
         t: One age or several, in the model's time unit.
         level: Nominal share of the interval (0.5, 0.8, 0.9 or 0.95).
     """
-    times = np.atleast_1d(np.asarray(t, dtype=np.float64))
-    if times.ndim != 1 or not np.isfinite(times).all():
-        raise QueryError(f"ages must be finite numbers. Got {t!r}.", "Give ages such as 1,2,5.")
+    times = as_ages(t)
     rates = [_at(model, float(time)) for time in times]
     mu = np.stack([rate.field.mu.numpy() for rate in rates])
     std = np.stack([rate.field.std.numpy() for rate in rates])
@@ -86,6 +84,24 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
         extrapolated=model.outside_ages(times),
         cells=model.cells,
     )
+
+
+def as_ages(t: float | Times) -> Times:
+    """Return one age or several as (T,) numbers, T at least 1.
+
+    Raises:
+        QueryError: They are none, or not numbers in a row, or not finite.
+    """
+    try:
+        ages = np.atleast_1d(np.asarray(t, dtype=np.float64))
+    except (TypeError, ValueError):
+        ages = np.empty(0)
+    if ages.ndim != 1 or not ages.size or not np.isfinite(ages).all():
+        raise QueryError(
+            f"ages must be finite numbers, one or a list. Got {t!r}.",
+            "Give ages such as 5 or [1, 2, 5].",
+        )
+    return ages
 
 
 def _at(model: PRISM, t: float) -> FieldRate:

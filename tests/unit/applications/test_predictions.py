@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.applications import predict_shape
+from prism.applications import left_out, predict_shape
+from prism.applications.predictions import Rule
 from prism.errors import QueryError
 from prism.model import PRISM
 from prism.simulate.study import Study
@@ -167,3 +168,34 @@ def test_pooled_forecasts_fill_gaps_and_are_finite(tiny_model: PRISM) -> None:
 def test_a_history_that_is_none_is_refused(tiny_model: PRISM, tiny_study: Study) -> None:
     with pytest.raises(QueryError, match="history must be one of"):
         predict_shape(tiny_model, tiny_study.correspondence, history="last")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", ["paper", "mean"])
+def test_a_rule_of_one_visit_has_no_history(
+    tiny_model: PRISM, tiny_study: Study, rule: Rule
+) -> None:
+    cohort = tiny_study.correspondence
+    with pytest.raises(QueryError, match="history 'all' cannot be had with rule"):
+        predict_shape(tiny_model, cohort, rule=rule, history="all")
+    known = predict_shape(tiny_model, cohort, rule=rule, history="first")
+    np.testing.assert_array_equal(known.points, predict_shape(tiny_model, cohort, rule=rule).points)
+
+
+@pytest.mark.parametrize("t1", [[], [[0.5, 0.6], [0.7, 0.8]], "soon"])
+def test_ages_that_are_none_are_refused(tiny_model: PRISM, tiny_study: Study, t1: object) -> None:
+    with pytest.raises(QueryError, match="ages must be finite numbers"):
+        predict_shape(tiny_model, tiny_study.correspondence, t1=t1)  # type: ignore[arg-type]
+
+
+def test_who_has_no_share_is_counted_by_the_reason(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence
+    subject = cohort.visits.subject
+    names = [n for n in cohort.visits.subjects if (subject == n).sum() > 1][:3]
+    t = cohort.visits.t.copy()
+    t[subject == names[0]] = np.nan
+    t[np.flatnonzero(subject == names[1])[1:]] = np.nan
+    few = replace(cohort, visits=replace(cohort.visits, t=t)).of_subjects(names)
+    gone = int(np.isnan(few.visits.t).sum())
+    found = left_out(few, predict_shape(tiny_model, few))
+    assert list(found.values()) == [gone, 1, 1]
+    assert list(left_out(few, predict_shape(tiny_model, few, t1=0.5)).values()) == [gone, 1, 0]

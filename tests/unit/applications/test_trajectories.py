@@ -53,8 +53,8 @@ def test_ages_outside_the_range_are_flagged(model: PRISM) -> None:
 
 def test_one_age_is_enough_and_no_age_is_refused(tiny_model: PRISM) -> None:
     assert trajectory(tiny_model, 0.5).points.shape == (1, 24, 2)
-    for wrong in (np.nan, np.inf, np.zeros((2, 2))):
+    for wrong in (np.nan, np.inf, np.zeros((2, 2)), [], "soon", [[1], [2, 3]]):
         with pytest.raises(QueryError, match="finite numbers"):
-            trajectory(tiny_model, wrong)
+            trajectory(tiny_model, wrong)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="level must be one of"):
         trajectory(tiny_model, 0.5, level=0.7)
