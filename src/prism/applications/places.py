@@ -9,6 +9,7 @@ import numpy as np
 from prism.typing import Points
 
 NEAR = 0.25  # of the template's extent: farther from a region is not near it
+NOTHING = 1e-9  # of the template's extent: nearer to zero is rounding
 
 
 def real_unit(unit: str) -> str:
@@ -47,7 +48,8 @@ def place_in_words(
         point: Index of the point.
         length_unit: Unit of the template.
     """
-    position = ", ".join(f"{x + 0.0:.3g}" for x in template[point])
+    nothing = NOTHING * float(np.ptp(template, axis=0).max())
+    position = ", ".join(f"{x if abs(x) > nothing else 0.0:.3g}" for x in template[point])
     where = f"({position}) {real_unit(length_unit)}".rstrip()
     region = region_of(template, regions, point)
     return f"{region}, point {point} at {where}" if region else f"point {point} at template {where}"

@@ -30,6 +30,12 @@ def test_no_negative_zero() -> None:
     assert "-0)" not in place_in_words(np.array([[0.0, -0.0]]), {}, 0, "mm")
 
 
+def test_rounding_is_not_a_place() -> None:
+    template = np.array([[3.65e-16, 5.96, -44.1], [40.0, 0.0, 1e-6]])
+    assert place_in_words(template, {}, 0, "mm") == "point 0 at template (0, 5.96, -44.1) mm"
+    assert "(40, 0, 1e-06)" in place_in_words(template, {}, 1, "mm")
+
+
 def test_regions_live_in_the_model(tiny_study: Study, tiny_model: PRISM, tmp_path: Path) -> None:
     named = {name: points.tolist() for name, points in tiny_study.correspondence.regions.items()}
     assert set(named) == {"arm", "leg", "head"}
