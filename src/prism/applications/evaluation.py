@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,23 @@ from prism.applications.predictions import RULES, predict_shape
 from prism.applications.times import TimeMap, intrinsic_time
 from prism.applications.trajectories import trajectory
 from prism.calibration import LEVELS
-from prism.cohort import Correspondence, Truth
+from prism.cohort import Advance, Correspondence, Progress, Truth, silent
 from prism.errors import QueryError
 from prism.model import PRISM
 from prism.model.calibrate import standardised
 from prism.typing import Shapes
 
+AGAINST_AGE = "chronological age"
 MOST_SHAPES = 400
 MOST_ASSIGNMENTS = 50  # shapes whose earth mover's distance is computed: seconds each
 
 
 def evaluate(
-    model: PRISM, cohort: Correspondence, truth: Truth | None = None, emd: bool = True
+    model: PRISM,
+    cohort: Correspondence,
+    truth: Truth | None = None,
+    emd: bool = True,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a model on a cohort.
 
@@ -37,17 +43,26 @@ def evaluate(
         cohort: Visits with known ages, best of subjects the model has not seen.
         truth: What a simulated cohort knows about itself.
         emd: Also compute the earth mover's distance (slow).
+        progress: Receives a message after every shape that was compared.
+
+    Raises:
+        QueryError: No visit has a known age.
     """
+    if np.isnan(cohort.visits.t).all():
+        raise QueryError(
+            f"no visit of cohort {cohort.name!r} has an age to measure the model by.",
+            "Fill in the column t of visits.csv; `prism time` dates visits without an age.",
+        )
     times = intrinsic_time(model, cohort)
     result: dict[str, Any] = {
         "cohort": cohort.name,
         "shapes": len(cohort),
         "subjects": len(cohort.visits.subjects),
         "unit": {"time": cohort.time_unit, "length": cohort.length_unit},
-        "trajectory": _trajectory_metrics(model, cohort, truth, emd),
+        "trajectory": _trajectory_metrics(model, cohort, truth, emd, progress),
         "time": _time_metrics(times, truth),
         "coverage": _coverage(model, cohort) | {"time": _held(times.z)},
-        "prediction": _prediction_metrics(model, cohort, truth, emd),
+        "prediction": _prediction_metrics(model, cohort, truth, emd, progress),
         "anomaly": _anomaly_metrics(model, cohort, truth),
     }
     if truth is not None:
@@ -59,13 +74,23 @@ def _some(count: int, most: int = MOST_SHAPES) -> np.ndarray:
     return np.linspace(0, count - 1, min(count, most)).round().astype(int)
 
 
-def _distances(found: Shapes, target: Shapes, cells: Any, emd: bool) -> dict[str, float]:
+def _distances(
+    found: Shapes,
+    target: Shapes,
+    cells: Any,
+    emd: bool,
+    phase: str = "shapes",
+    progress: Progress = silent,
+) -> dict[str, float]:
     """Mean CD, HD and EMD x 100 over pairs of shapes; failures are counted, not scored."""
+    started = time.monotonic()
     rows: list[list[float]] = []
     costs: list[list[float]] = []
     failures = 0
     assigned = _some(len(found), MOST_ASSIGNMENTS) if emd else ()
     for k, (a, b) in enumerate(zip(found, target, strict=True)):
+        left = (time.monotonic() - started) / max(k, 1) * (len(found) - k)
+        progress(Advance(phase, k, len(found), left))
         seen = ~np.isnan(b[:, 0])
         try:
             x = metrics.sample_shape(np.where(seen[:, None], a, np.nan), cells)
@@ -99,16 +124,24 @@ def _mean_at(truth: Truth, t: np.ndarray) -> Shapes:
 
 
 def _trajectory_metrics(
-    model: PRISM, cohort: Correspondence, truth: Truth | None, emd: bool
+    model: PRISM,
+    cohort: Correspondence,
+    truth: Truth | None,
+    emd: bool,
+    progress: Progress,
 ) -> dict[str, Any]:
     rows = _some(len(cohort))
     rows = rows[~np.isnan(cohort.visits.t[rows])]
     target = cohort.points[rows] if truth is None else truth.clean[rows]
     t = cohort.visits.t[rows]
     found = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
-    result: dict[str, Any] = _distances(found, target, model.cells, emd)
+    result: dict[str, Any] = _distances(
+        found, target, model.cells, emd, "shapes at the age", progress
+    )
     if truth is not None and result["shapes"]:
-        oracle = _distances(_mean_at(truth, t), target, model.cells, False)
+        oracle = _distances(
+            _mean_at(truth, t), target, model.cells, False, "true averages", progress
+        )
         result["oracle_cd_x100"] = oracle["cd_x100"]
         result["ratio_to_oracle"] = result["cd_x100"] / oracle["cd_x100"]
     return result
@@ -121,7 +154,7 @@ def _time_metrics(times: TimeMap, truth: Truth | None) -> dict[str, Any]:
     if truth is None or target is not None:
         against = times.visits.t if target is None else target
         result = {name: metrics.time_metrics(getattr(times, name), against) for name in names}
-        result["against"] = "chronological age" if target is None else "true intrinsic time"
+        result["against"] = AGAINST_AGE if target is None else "true intrinsic time"
     if target is not None:
         result["tau"]["coverage"] = _held((times.tau - target) / times.tau_se)
     if truth is not None:
@@ -190,7 +223,11 @@ def _relative_error(found: np.ndarray, true: np.ndarray) -> float:
 
 
 def _prediction_metrics(
-    model: PRISM, cohort: Correspondence, truth: Truth | None, emd: bool
+    model: PRISM,
+    cohort: Correspondence,
+    truth: Truth | None,
+    emd: bool,
+    progress: Progress,
 ) -> dict[str, Any]:
     try:
         forecasts = {rule: predict_shape(model, cohort, rule=rule) for rule in RULES}
@@ -200,8 +237,9 @@ def _prediction_metrics(
     result: dict[str, Any] = {}
     for rule, forecast in forecasts.items():
         rows = _some(len(forecast.row1))
+        later = target[forecast.row1[rows]]
         result[rule] = _distances(
-            forecast.points[rows], target[forecast.row1[rows]], model.cells, emd
+            forecast.points[rows], later, model.cells, emd, f"forecasts ({rule})", progress
         )
         result[rule]["coverage_0.9"] = metrics.coverage(
             forecast.lower, forecast.upper, cohort.points[forecast.row1]

@@ -7,6 +7,8 @@ import pytest
 
 from prism.applications import evaluate, intrinsic_time
 from prism.applications.evaluation import _distances
+from prism.cohort import Advance
+from prism.errors import QueryError
 from prism.metrics import SURFACE_COUNT
 from prism.model import PRISM
 from prism.simulate.study import Study
@@ -108,3 +110,23 @@ def test_a_perfect_contour_scores_zero_and_costs_nothing_to_move() -> None:
     shapes = np.repeat(solid.points[None], 3, axis=0)
     found = _distances(shapes, shapes, solid.cells, emd=True)
     assert (found["cd_x100"], found["emd_x100"], found["shapes"]) == (0.0, 0.0, 3)
+
+
+def test_progress_counts_every_shape_that_is_compared(tiny_model: PRISM, tiny_study: Study) -> None:
+    told: list[Advance] = []
+    cohort = tiny_study.correspondence[:6]
+    evaluate(tiny_model, cohort, None, False, told.append)
+    ages = [advance for advance in told if advance.phase == "shapes at the age"]
+    assert [(advance.step, advance.steps) for advance in ages] == [(k, 6) for k in range(6)]
+    assert {"forecasts (pooled)", "forecasts (paper)"} <= {advance.phase for advance in told}
+    assert all(advance.seconds_left >= 0 for advance in told)
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_without_any_age_nothing_is_measured(
+    tiny_model: PRISM, tiny_study: Study, truth: bool
+) -> None:
+    cohort = tiny_study.correspondence
+    undated = replace(cohort, visits=replace(cohort.visits, t=np.full(len(cohort), np.nan)))
+    with pytest.raises(QueryError, match="has an age to measure the model by"):
+        evaluate(tiny_model, undated, tiny_study.truth if truth else None, emd=False)
