@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism.errors import QueryError
-from prism.runs import fingerprint, fresh_file, fresh_folder, provenance
+from prism.runs import check_file, fingerprint, fresh_file, fresh_folder, provenance
 
 
 def test_fingerprint_changes_with_any_part() -> None:
@@ -72,7 +72,7 @@ def test_an_exception_leaves_the_older_folder_whole(tmp_path: Path) -> None:
 
 def test_a_folder_of_the_same_kind_is_replaced_whole(tmp_path: Path) -> None:
     for name in ("old", "new"):
-        with fresh_folder(tmp_path / "out", "mark") as draft:
+        with fresh_folder(tmp_path / "out", "mark", ("old", "new")) as draft:
             (draft / "mark").touch()
             (draft / name).touch()
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"mark", "new"}
@@ -87,6 +87,66 @@ def test_what_belongs_to_the_user_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(QueryError, match="is a folder"), fresh_file(tmp_path):
         pass
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("mine", ["notes.txt", "a-7/x.vtp", "mine/a-7.vtp", "figures/b.png"])
+def test_a_folder_with_something_of_the_user_is_not_replaced(tmp_path: Path, mine: str) -> None:
+    out, holds = tmp_path / "out", ("a-*.vtp", "figures/a.png")
+    for name in ("mark", "a-7.vtp", "provenance.json", "figures/a.png", ".DS_Store", mine):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text("old")
+    refused = pytest.raises(QueryError, match=f"{mine.split('/')[0]}.* was not written by PRISM")
+    with refused, fresh_folder(out, "mark", holds):
+        pass
+    assert (out / mine).read_text() == (out / "mark").read_text() == "old"
+    (out / mine).unlink()
+    if mine.startswith(("a-7", "mine")):
+        (out / mine).parent.rmdir()
+    with fresh_folder(out, "mark", holds) as draft:
+        (draft / "mark").write_text("new")
+    assert [path.name for path in out.iterdir()] == ["mark"]
+
+
+def test_a_file_named_as_a_folder_of_ours_is_the_users(tmp_path: Path) -> None:
+    for name in ("mark", "figures"):
+        (tmp_path / name).touch()
+    refused = pytest.raises(QueryError, match="figures in it was not written")
+    with refused, fresh_folder(tmp_path, "mark", ("figures/a.png",)):
+        pass
+
+
+def test_a_folder_of_another_verb_is_not_replaced(tmp_path: Path) -> None:
+    for verb in ("time", "time"):
+        with fresh_folder(tmp_path / "maps", "mark", (), verb) as draft:
+            (draft / "mark").touch()
+            (draft / "provenance.json").write_text('{"command": "time"}')
+    with (
+        pytest.raises(QueryError, match="was written by prism time"),
+        fresh_folder(tmp_path / "maps", "mark", (), "anomaly"),
+    ):
+        pass
+
+
+def test_a_file_is_replaced_by_the_verb_that_wrote_it_alone(tmp_path: Path) -> None:
+    table, story = tmp_path / "t.csv", tmp_path / "t.provenance.json"
+    table.write_text("mine")
+    for told in (None, "{}", "[]", "{", '{"command": "anomaly"}'):
+        if told is not None:
+            story.write_text(told)
+        with pytest.raises(QueryError, match="not written by prism time"):
+            check_file(table, "time")
+    story.write_text('{"command": "time", "files": ["t.png"]}')
+    with pytest.raises(QueryError, match="not written by prism time"), fresh_file(table, "time"):
+        pass
+    assert table.read_text() == "mine"
+    for told in ('{"command": "time", "files": ["t.csv"]}', '{"command": "time"}'):
+        story.write_text(told)
+        with fresh_file(table, "time") as draft:
+            draft.write_text("new")
+    assert table.read_text() == "new"
+    inside = tmp_path / "m.json"
+    inside.write_text('{"provenance": {"command": "evaluate"}}')
+    check_file(inside, "evaluate")
 
 
 def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:

@@ -1,13 +1,34 @@
-"""A bar on a terminal for work that goes shape by shape; elsewhere nothing."""
+"""A bar on a terminal for work that goes shape by shape; elsewhere a line now and then."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 if TYPE_CHECKING:
     from prism.cohort import Advance, Progress
+
+
+SILENCE = 10.0  # seconds: short work says nothing
+
+
+class _Lines:
+    """A plain line every ten seconds."""
+
+    def __init__(self) -> None:
+        self.told = time.monotonic()
+
+    def __call__(self, advance: Advance) -> None:
+        """Write the line if it is time."""
+        now = time.monotonic()
+        if now - self.told >= SILENCE:
+            self.told = now
+            left = f"{advance.seconds_left:.0f} s left"
+            typer.echo(f"{advance.phase} {advance.step}/{advance.steps}: {left}", err=True)
 
 
 @contextmanager
@@ -17,11 +38,9 @@ def shown_advance() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from prism.cohort import silent
-
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield silent
+        yield _Lines()
         return
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

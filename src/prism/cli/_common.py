@@ -93,9 +93,33 @@ def open_both(
     model = open_model(model_path)
     cohort, truth = open_cohort(cohort_path)
     model.displacements(cohort)  # refuses a cohort that does not fit
-    for sentence in unfamiliar(cohort.visits, model.provenance.get("covariates", {})):
+    strangers = unfamiliar(cohort.visits, model.provenance.get("covariates", {}))
+    for sentence in (*_unstated_units(model, cohort), *strangers):
         typer.echo(f"note: {sentence}", err=True)
     return model, *rows_of_split(cohort, truth, split)
+
+
+def _unstated_units(model: PRISM, cohort: Correspondence) -> list[str]:
+    """Sentences on units that the model states and the cohort does not."""
+    return [
+        f"the cohort states no {kind} unit; taken as {unit}, like the model."
+        for kind, unit, own in (
+            ("time", model.time_unit, cohort.time_unit),
+            ("length", model.length_unit, cohort.length_unit),
+        )
+        if unit and not own
+    ]
+
+
+def say_taken_as_exact(verb: str, cohort: Correspondence) -> None:
+    """Say how many ages were given with an error that this verb does not look at."""
+    import numpy as np
+
+    visits = cohort.visits
+    number = int(((visits.t_error > 0) & ~np.isnan(visits.t)).sum())
+    if number:
+        are = "is" if number == 1 else "are"
+        say(f"{verb}: {count(number, 'age')} with a t_error {are} taken as exact.")
 
 
 def rows_of_split(

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prism.errors import QueryError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -17,20 +19,20 @@ if TYPE_CHECKING:
     from prism.model import PRISM
 
 PROVENANCE = "provenance.json"
-MAPS = "maps.npz"
+MAPS, IN_MAPS = "maps.npz", ("visit-*.vtp",)
 
 
 class _ProbeError(Exception):
     """Leaves a draft without finishing it."""
 
 
-def check_place(path: Path, mark: str) -> None:
+def check_place(path: Path, mark: str, holds: tuple[str, ...] | None = None) -> None:
     """Refuse now, before long work, what could not be written after it."""
-    from prism.runs import fresh_folder
+    from prism.runs import LEARNED, fresh_folder
 
     made = [parent for parent in path.parents if not parent.exists()]
     try:
-        with fresh_folder(path, mark):
+        with fresh_folder(path, mark, LEARNED if holds is None else holds):
             raise _ProbeError
     except _ProbeError:
         pass
@@ -78,15 +80,38 @@ def _strict(value: Any) -> Any:
     return _strict(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
+def check_answer(path: Path, verb: str, maps: Path | None = None) -> None:
+    """Refuse now, before long work, to write over what this verb has not written."""
+    from prism.runs import check_file, check_folder
+
+    for place in (path.with_suffix(f".{PROVENANCE}"), path):
+        check_file(place, verb)
+    if maps is not None:
+        check_folder(maps, MAPS, IN_MAPS, verb)
+
+
+def check_cohort_place(out: Path, verb: str) -> None:
+    """Refuse now to write over a cohort that this verb has not written."""
+    from prism.runs import ANOTHER, verb_of
+
+    if (out / "cohort.toml").exists() and verb_of(out / PROVENANCE) != verb:
+        raise QueryError(f"{out} holds a cohort that prism {verb} has not written.", ANOTHER)
+
+
 @contextmanager
 def answer_table(
-    path: Path, columns: Mapping[str, Sequence[Any]], facts: dict[str, Any]
+    path: Path,
+    columns: Mapping[str, Sequence[Any]],
+    facts: dict[str, Any],
+    picture: Path | None = None,
 ) -> Iterator[None]:
-    """Write a CSV and its provenance; both appear only when the block succeeds."""
-    from prism.runs import fresh_file
+    """Write a CSV and the provenance of it and its picture; both appear only on success."""
+    from prism.runs import files_told, fresh_file
 
-    with fresh_file(path.with_suffix(f".{PROVENANCE}")) as story, fresh_file(path) as table:
-        write_json(story, facts)
+    verb, place = facts["command"], path.with_suffix(f".{PROVENANCE}")
+    files = {path.name, *([picture.name] if picture else []), *files_told(place)}
+    with fresh_file(place, verb) as story, fresh_file(path, verb) as table:
+        write_json(story, facts | {"files": sorted(files)})
         _write_csv(table, columns)
         yield
 
@@ -115,7 +140,7 @@ def write_maps(
     from prism.cohort.vtp_file import write_vtp
     from prism.runs import fresh_folder
 
-    with fresh_folder(path, MAPS) as draft:
+    with fresh_folder(path, MAPS, IN_MAPS, facts["command"]) as draft:
         named = {"subject": cohort.visits.subject, "visit": cohort.visits.visit}
         write_arrays(draft / MAPS, {**arrays, **named})
         write_json(draft / PROVENANCE, facts)

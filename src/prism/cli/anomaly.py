@@ -13,7 +13,7 @@ from prism.cli._common import (
     open_both,
     say,
 )
-from prism.cli._write import answer_table, record, write_maps
+from prism.cli._write import answer_table, check_answer, record, write_maps
 
 if TYPE_CHECKING:
     from prism.applications import Anomaly
@@ -32,6 +32,7 @@ def anomaly(
 
     if maps is not None:
         require_vtp()
+    check_answer(out, "anomaly", maps)
     from prism.applications import anomaly as judge
 
     known, shapes, _ = open_both(model, cohort)

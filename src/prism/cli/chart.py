@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._common import ModelFolder, count, open_both, open_model, outside, say
-from prism.cli._write import answer_table, record
+from prism.cli._write import answer_table, check_answer, record
 from prism.errors import QueryError
 
 if TYPE_CHECKING:
     from prism.applications import GrowthChart
     from prism.cohort import Correspondence
 
+VISITS = ".visits.csv"
 FORMATS = (".png", ".svg", ".html")
 CENTILES = "3,10,25,50,75,90,97"
 AT = (
@@ -50,6 +51,8 @@ def chart(
     """
     ending = _ending(out)
     levels = _levels(centiles)
+    for place in (out, out.with_suffix(".csv"), *([out.with_suffix(VISITS)] if cohort else [])):
+        check_answer(place, "chart")
     from prism.applications import growth_chart
     from prism.report.chart_page import write_chart
     from prism.runs import fresh_file
@@ -63,12 +66,11 @@ def chart(
     picture = write_chart(known, found, ending)
     facts = record("chart", known, shapes, at=at, centiles=levels)
     with ExitStack() as stack:
-        draft = stack.enter_context(fresh_file(out))
+        draft = stack.enter_context(fresh_file(out, "chart"))
         draft.write_bytes(picture)
-        stack.enter_context(answer_table(out.with_suffix(".csv"), _curves(found), facts))
+        stack.enter_context(answer_table(out.with_suffix(".csv"), _curves(found), facts, out))
         if shapes is not None:
-            table = out.with_suffix(".visits.csv")
-            stack.enter_context(answer_table(table, _visits(found), facts))
+            stack.enter_context(answer_table(out.with_suffix(VISITS), _visits(found), facts))
     note = outside(known, found.visit_extrapolated, "visit")
     say(f"chart: {_summary(found)}{note}. Wrote {out}")
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from prism.cli._common import CohortFolder, OutFolder, count, in_unit, is_normal, open_cohort, say
+from prism.cli._common import (
+    CohortFolder,
+    OutFolder,
+    count,
+    in_unit,
+    is_normal,
+    open_cohort,
+    say,
+    say_taken_as_exact,
+)
 from prism.cli._progress import shown_progress
 from prism.cli._write import check_place
 from prism.cli.simulate import Seed
@@ -89,6 +98,7 @@ def fit(
     check_place(out, MARK)
     partial = out.with_name(f"{out.name}.partial")
     _prepare(partial, resume)
+    say_taken_as_exact("fit", shapes)
     from prism.model import PRISM
 
     with _keeping_what_helps(partial, resume), shown_progress() as progress:

@@ -16,7 +16,7 @@ from prism.cli._advance import shown_advance
 from prism.cli._common import NORMAL_GROUPS, CohortFolder, count, say
 from prism.cli._landmarks import are_landmarks, register_landmarks
 from prism.cli._progress import shown_progress
-from prism.cli._write import PROVENANCE, record, write_json
+from prism.cli._write import PROVENANCE, check_cohort_place, record, write_json
 from prism.cli.fit import Device
 from prism.cli.fit import _value as setting_value
 from prism.cli.simulate import Seed
@@ -119,7 +119,7 @@ def register(
 
     wishes = _Wishes(onto, align, preset, settings or [], seed)
     source = Cohort.read(cohort)
-    _check_out(out)
+    _check_out(cohort, out)
     if are_landmarks(source):
         say(register_landmarks(source, out, align, onto))
         return
@@ -140,13 +140,18 @@ def register(
     say(f"{_summary(judged)} Wrote {out}")
 
 
-def _check_out(out: Path) -> None:
+def _check_out(cohort: Path, out: Path) -> None:
     """Refuse now, before long work, what could not be written after it."""
+    from prism.runs import LEARNED, check_folder
+
     empty = not out.exists() or (out.is_dir() and not any(out.iterdir()))
     if not empty and not (out / "cohort.toml").is_file():
         raise QueryError(
             f"{out} is not empty and is not a cohort folder.", "Choose a new folder for --out."
         )
+    if out != cohort.resolve():
+        check_cohort_place(out, "register")
+    check_folder(out / FOLDER, MARK, LEARNED)
 
 
 def _open(wishes: _Wishes) -> Registration:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._common import OutFolder, count, say
-from prism.cli._write import PROVENANCE, record, write_json
+from prism.cli._write import PROVENANCE, check_cohort_place, record, write_json
 from prism.errors import QueryError
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def simulate(
     """Simulate a cohort with its truth."""
     from prism.runs import fresh_file
 
+    check_cohort_place(out, "simulate")
     wishes = {
         "subjects": subjects,
         "test_subjects": test_subjects,

@@ -15,7 +15,7 @@ from prism.cli._common import (
     outside,
     say,
 )
-from prism.cli._write import answer_table, record, write_maps
+from prism.cli._write import answer_table, check_answer, record, write_maps
 
 if TYPE_CHECKING:
     from prism.applications import TimeMap
@@ -33,6 +33,7 @@ def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolde
 
     if maps is not None:
         require_vtp()
+    check_answer(out, "time", maps)
     from prism.applications import intrinsic_time
 
     known, shapes, _ = open_both(model, cohort)

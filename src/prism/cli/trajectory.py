@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prism.applications import Trajectory
 
 ARRAYS = "trajectory.npz"
+HOLDS = ("trajectory-*.vtp", "trajectory.vtp.series")
 KEYS = ("t", "points", "sigma_tau", "sigma_tau_bound", "info", "Sigma")
 
 
@@ -38,7 +39,7 @@ def trajectory(
 
     known = open_model(model)
     found = follow(known, np.asarray(ages))
-    with fresh_folder(out, ARRAYS) as draft:
+    with fresh_folder(out, ARRAYS, HOLDS) as draft:
         _write(draft, found)
         extrapolated = found.extrapolated.tolist()
         write_json(

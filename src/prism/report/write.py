@@ -15,9 +15,14 @@ from prism.report.matches import match_plate
 from prism.report.page import Evaluation, render_page
 from prism.report.plates import Findings, draw_plates
 from prism.report.style import png
-from prism.runs import fresh_folder
+from prism.runs import check_folder, fresh_folder
 
 MARK = "report.html"
+_FIGURES = (
+    *("shape_fan", "spread_bands", "information_map", "information_ablation"),
+    *("time_scatter", "prediction_overlay", "anomaly_ranking", "correspondence"),
+)
+HOLDS = tuple(f"figures/{name}.png" for name in _FIGURES)
 MOST_VISITS = 600
 MOST_EVALUATED = {2: 600, 3: 60}  # by dimension: surfaces take long to sample
 
@@ -28,6 +33,7 @@ def write_report(
     truth: Truth | None,
     out: Path,
     quality: Quality | None = None,
+    subject: str | None = None,
 ) -> Path:
     """Write a self-contained page about a cohort as the model sees it.
 
@@ -39,14 +45,20 @@ def write_report(
         truth: What a simulated cohort knows about itself, row by row with the cohort.
         out: Folder for `report.html` and `figures/*.png`; an earlier report is replaced.
         quality: How well the cohort's raw shapes were registered, if they were.
+        subject: Set only the visits of this subject against the population. What is found over
+            many people, the model's scores and the registration's quality, is then left out.
 
     Returns:
         Path of `report.html`.
     """
+    check_folder(Path(out), MARK, HOLDS)
+    if subject is not None:
+        part, quality = np.isin(cohort.visits.subject, [subject]), None
+        cohort, truth = cohort.of_subjects([subject]), None if truth is None else truth[part]
     rows = whole_subjects(cohort, MOST_VISITS)
     found = compute_findings(model, cohort[rows], None if truth is None else truth[rows])
-    evaluation = _evaluation(model, cohort, truth)
-    with fresh_folder(Path(out), mark=MARK) as draft:
+    evaluation = None if subject is not None else _evaluation(model, cohort, truth)
+    with fresh_folder(Path(out), MARK, HOLDS) as draft:
         match = quality and match_plate(quality, model.template, model.cells)
         drawn = [*draw_plates(found), *([match] if match else [])]
         plates = [(plate, png(plate.figure)) for plate in drawn]
