@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from prism.errors import FitError
 from tests.stories.steps import (
     POINTS,
     TEST,
@@ -121,11 +122,82 @@ def test_an_uncertain_age_gets_columns_of_its_own(both: tuple[Path, Path], tmp_p
     assert rows[1]["age"] == rows[1]["t"]
     told = done("anomaly", both[0], cohort, "--out", tmp_path / "a.csv").stdout
     assert "1 age unknown or uncertain" in told
+    exact = done("predict", both[0], cohort, "--out", tmp_path / "p").stdout
+    assert "predict: 1 age with a t_error is taken as exact." in exact
+    done("report", both[0], cohort, "--out", tmp_path / "report")
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "those of 1 uncertain): the middle of what shape and record say" in page
     (cohort / "visits.csv").write_text(text.replace(",0.1\n", ",soon\n") + "\n")
-    refused = prism("time", both[0], cohort, "--out", tmp_path / "t.csv")
-    assert refused.exit_code == 2
-    first = visits(cohort)[0]
-    assert f"t_error of subject {first['subject']}, visit {first['visit']}" in refused.stderr
+    for words in (("check", cohort), ("time", both[0], cohort, "--out", tmp_path / "t.csv")):
+        refused = prism(*words)
+        assert refused.exit_code == 2
+        assert "visits.csv, row 2: t_error 'soon' is not a number" in refused.stderr
+
+
+def test_fit_says_that_uncertain_ages_are_taken_as_exact(
+    both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort = tmp_path / "cohort"
+    shutil.copytree(both[1], cohort)
+    lines = (cohort / "visits.csv").read_text().splitlines()
+    errors = ["T_error", *["0,5" for _ in lines[1:]]]
+    text = "\n".join(f'{line},"{error}"' for line, error in zip(lines, errors, strict=True))
+    (cohort / "visits.csv").write_text(text + "\n")
+
+    def stop(*_: object, **__: object) -> None:
+        raise FitError("enough.", "This is a test.")
+
+    monkeypatch.setattr("prism.model.PRISM.fit", stop)
+    told = prism("fit", cohort, "--out", tmp_path / "model").stdout
+    rows = sum(row["split"] == "train" for row in visits(cohort))
+    assert f"fit: {rows} ages with a t_error are taken as exact." in told
+
+
+def test_what_is_not_of_prism_is_never_overwritten(both: tuple[Path, Path], tmp_path: Path) -> None:
+    cohort = tmp_path / "cohort"
+    shutil.copytree(both[1], cohort)
+    (tmp_path / "area.csv").write_text("mine")
+    before = (cohort / "visits.csv").read_bytes()
+    asked = (
+        (("time", both[0], cohort), cohort / "visits.csv"),
+        (("anomaly", both[0], cohort), cohort / "visits.csv"),
+        (("evaluate", both[0], cohort, "--no-emd"), cohort / "visits.csv"),
+        (("chart", both[0], "--at", "area"), tmp_path / "area.png"),
+    )
+    for words, out in asked:
+        refused = prism(*words, "--out", out)
+        assert refused.exit_code == 2
+        assert f"not written by prism {words[0]}" in refused.stderr
+        assert "another --out" in refused.stderr
+    assert (cohort / "visits.csv").read_bytes() == before
+    assert (tmp_path / "area.csv").read_text() == "mine"
+    assert not (tmp_path / "area.png").exists()
+    (cohort / "provenance.json").unlink()
+    refused = prism("simulate", "starman-g", "--out", cohort, "--subjects", 3)
+    assert "that prism simulate has not written" in refused.stderr
+    assert (cohort / "visits.csv").read_bytes() == before
+
+
+def test_the_same_command_may_be_run_again(both: tuple[Path, Path], tmp_path: Path) -> None:
+    maps = tmp_path / "maps"
+    asked = (
+        ("time", *both, "--out", tmp_path / "t.csv", "--maps", maps),
+        ("anomaly", *both, "--out", tmp_path / "a.csv"),
+        ("predict", *both, "--out", tmp_path / "p"),
+        ("trajectory", both[0], "--at", "0.5", "--out", tmp_path / "j"),
+        ("evaluate", *both, "--no-emd", "--out", tmp_path / "m.json"),
+        ("chart", both[0], "--at", "area", "--cohort", both[1], "--out", tmp_path / "c.png"),
+        ("chart", both[0], "--at", "area", "--out", tmp_path / "c.svg"),
+        ("report", *both, "--out", tmp_path / "r"),
+        ("simulate", "starman-g", "--subjects", 3, "--out", tmp_path / "s"),
+    )
+    for words in (*asked, *asked):
+        done(*words)
+    assert "prism time" in prism(*asked[1], "--maps", maps).stderr
+    for words, folder in zip((asked[2], asked[3], asked[7]), "pjr", strict=True):
+        (tmp_path / folder / "notes.txt").write_text("mine")
+        assert "notes.txt in it was not written" in prism(*words).stderr
+        assert (tmp_path / folder / "notes.txt").read_text() == "mine"
 
 
 def test_people_the_model_has_not_met_are_noted(both: tuple[Path, Path], tmp_path: Path) -> None:
@@ -158,6 +230,97 @@ def test_predict(both: tuple[Path, Path], tmp_path: Path) -> None:
     assert len(list(out.glob("prediction-*.vtp"))) == number
     assert f"{number} forecasts" in result.stdout
     assert assert_told(out / "provenance.json", "predict")["options"]["rule"] == "pooled"
+    names = [row["subject"] for row in rows]
+    once = sum(names.count(name) == 1 for name in set(names))
+    assert f"left out: {once} subjects without a later visit. Wrote" in result.stdout
+
+
+def test_who_is_not_forecast_is_told(both: tuple[Path, Path], tmp_path: Path) -> None:
+    cohort, out = tmp_path / "cohort", tmp_path / "out"
+    shutil.copytree(both[1], cohort)
+    lines = (cohort / "visits.csv").read_text().splitlines()
+    names = [line.split(",")[0] for line in lines]
+    once = sum(names.count(name) == 1 for name in set(names[1:]))
+    nobody, somebody = [name for name in dict.fromkeys(names[1:]) if names.count(name) > 1][:2]
+    keep = names.index(somebody)  # one of its visits
+    for i in [k for k, name in enumerate(names) if name in (nobody, somebody) and k != keep]:
+        cells = lines[i].split(",")
+        lines[i] = ",".join([*cells[:2], "", *cells[3:]])
+    (cohort / "visits.csv").write_text("\n".join(lines) + "\n")
+    gone = sum(line.split(",")[2] == "" for line in lines)
+    told = done("predict", both[0], cohort, "--out", out).stdout
+    every = f"left out: {gone} visits without an age, 1 subject without an age"
+    assert f"{every}, {once + 1} subjects without a later visit" in told
+    assert read_json(out / "provenance.json")["left_out"] == {
+        "visits without an age": gone,
+        "subjects without an age": 1,
+        "subjects without a later visit": once + 1,
+    }
+    told = done("predict", both[0], cohort, "--out", out, "--at", "0.5").stdout
+    assert f"; {every}. Wrote" in told
+
+
+@pytest.mark.parametrize("rule", ["paper", "mean"])
+def test_one_visit_rules_have_no_history(
+    both: tuple[Path, Path], tmp_path: Path, rule: str
+) -> None:
+    words = ("predict", *both, "--out", tmp_path / "p", "--rule", rule, "--history")
+    refused = prism(*words, "all")
+    assert refused.exit_code == 2
+    assert "history 'all' cannot be had" in refused.stderr
+    done(*words, "first")
+
+
+def test_units_that_a_cohort_does_not_state_are_told(
+    both: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cohort = tmp_path / "cohort"
+    shutil.copytree(both[1], cohort)
+    toml = cohort / "cohort.toml"
+    kept = [line for line in toml.read_text().splitlines() if "_unit" not in line]
+    toml.write_text("\n".join(kept) + "\n")
+    told = done("time", both[0], cohort, "--out", tmp_path / "t.csv").stderr
+    for kind in ("time", "length"):
+        assert re.search(f"the cohort states no {kind} unit; taken as .+, like the model", told)
+    assert "unit" not in done("time", *both, "--out", tmp_path / "t.csv").stderr
+
+
+def test_a_cohort_without_ages_cannot_be_measured_on(
+    both: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cohort = tmp_path / "cohort"
+    shutil.copytree(both[1], cohort)
+    shutil.rmtree(cohort / "truth")
+    lines = [line.split(",") for line in (cohort / "visits.csv").read_text().splitlines()]
+    bare = [lines[0], *([*cells[:2], "", *cells[3:]] for cells in lines[1:])]
+    (cohort / "visits.csv").write_text("\n".join(map(",".join, bare)) + "\n")
+    refused = prism("evaluate", both[0], cohort, "--out", tmp_path / "m.json", "--split", "all")
+    assert refused.exit_code == 2
+    assert "has an age to measure the model by" in refused.stderr
+    assert "prism time" in refused.stderr
+    shutil.copy(both[1] / "visits.csv", cohort / "visits.csv")
+    told = done("evaluate", both[0], cohort, "--out", tmp_path / "m.json", "--no-emd").stdout
+    assert "mean distance from age" in told
+    told = done("evaluate", *both, "--out", tmp_path / "m.json", "--no-emd").stdout
+    assert "mean distance" not in told
+
+
+def test_long_work_says_how_far_it_is(
+    both: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("evaluate", *both, "--out", tmp_path / "m.json", "--no-emd")
+    assert not done(*words).stderr
+    monkeypatch.setattr("prism.cli._advance.SILENCE", 0)
+    assert re.search(r"^shapes at the age \d+/\d+: \d+ s left$", done(*words).stderr, re.M)
+
+
+def test_the_card_tells_noise_as_a_share() -> None:
+    from prism.model.card import _noise
+
+    assert "found: 62% of the least variance of a point. The" in _noise(0.62)
+    more = _noise(1.49)
+    assert "found: 100% of the least variance" in more
+    assert "49% beyond it" in more
 
 
 def test_predict_at_ages_by_the_mean(both: tuple[Path, Path], tmp_path: Path) -> None:
@@ -206,6 +369,27 @@ def test_report(both: tuple[Path, Path], tmp_path: Path) -> None:
     assert_told(out / "provenance.json", "report")
     subjects = {row["subject"] for row in visits(both[1])}
     assert not any(name in str(path) for path in out.rglob("*") for name in subjects)
+
+
+def test_a_report_on_one_subject(both: tuple[Path, Path], tmp_path: Path) -> None:
+    rows = visits(both[1])
+    who, other = rows[0]["subject"], rows[-1]["subject"]
+    result = done("report", *both, "--out", tmp_path / "r", "--subject", who)
+    text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+    number = sum(row["subject"] == who for row in rows)
+    assert f"report: {number} visits against" in result.stdout
+    assert f"<td>{who}</td>" in text
+    assert f"<td>{other}</td>" not in text
+    assert text.index('id="shape_fan"') < text.index('id="time_scatter"')
+    assert "How well it does" not in text
+    told = assert_told(tmp_path / "r" / "provenance.json", "report")
+    assert told["options"]["one_subject"] is True
+    assert who not in json.dumps(told["options"])
+    refused = prism("report", *both, "--out", tmp_path / "x", "--subject", "nobody")
+    assert refused.exit_code == 2
+    assert "no subject 'nobody'" in refused.stderr
+    assert who in refused.stderr
+    assert not (tmp_path / "x").exists()
 
 
 def test_meshes_without_pyvista_are_refused_before_the_work(

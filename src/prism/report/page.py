@@ -95,17 +95,27 @@ def limits(found: Findings) -> list[str]:
     missing = float((~found.cohort.observed).mean())
     if missing > 0:
         lines.append(f"{100 * missing:.1f}% of the points were missing and were left out.")
-    if found.anomaly.age_assumed.any():
-        lines.append(
-            f"The age of {found.anomaly.age_assumed.sum()} visits is unknown; their intrinsic time "
-            "stood in for it, so that being early or late cannot count as unusual there."
-        )
+    lines += _assumed_ages(found)
     normals = len(model.calibration.scores)
     lines.append(
         f"P-values compare with {normals} held-out normal shapes: none can be smaller than "
         f"{1 / (normals + 1):.2g}, and unusual does not mean ill."
     )
     return lines
+
+
+def _assumed_ages(found: Findings) -> list[str]:
+    """What stood in for ages that were unknown or uncertain."""
+    assumed, unknown = found.anomaly.age_assumed, np.isnan(found.cohort.visits.t)
+    counts = {"unknown": (assumed & unknown).sum(), "uncertain": (assumed & ~unknown).sum()}
+    told = " and of ".join(f"{number} {word}" for word, number in counts.items() if number)
+    if not told:
+        return []
+    return [
+        f"Ages that were not known exactly (of {len(assumed)} visits, those of {told}): the middle "
+        "of what shape and record say of the age stood in, so that being early or late hardly "
+        "counts as unusual there."
+    ]
 
 
 def provenance_rows(found: Findings) -> list[tuple[str, str]]:
