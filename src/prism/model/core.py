@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from prism.calibration import LEVELS
-from prism.cohort import Correspondence, known_covariates
+from prism.cohort import Correspondence, known_covariates, same_unit
 from prism.covariation import Covariation
 from prism.errors import FitError, ModelError, QueryError
 from prism.fisher import spread_of
@@ -233,7 +233,7 @@ class PRISM:
 
     @staticmethod
     def _check_unit(kind: str, own: str, other: str, cohort: str) -> None:
-        if own and other and own != other:
+        if own and other and not same_unit(own, other):
             raise ModelError(
                 f"cohort {cohort!r} measures {kind} in {other}, the model in {own}.",
                 f"Write the cohort's {kind}s in {own}, and say so in cohort.toml.",

@@ -82,6 +82,13 @@ def test_shapes_in_space_are_dated_too(model_in_space: PRISM) -> None:
     assert np.abs(found.tau - cohort.visits.t).mean() < 5  # weeks, of 50
 
 
+def test_a_unit_by_another_name_is_the_same(model_in_space: PRISM) -> None:
+    cohort = cohort_in_space(seed=1)[:2]
+    assert cohort.time_unit == "weeks"
+    found = intrinsic_time(model_in_space, replace(cohort, time_unit="week"))
+    np.testing.assert_array_equal(found.tau, intrinsic_time(model_in_space, cohort).tau)
+
+
 def test_a_cohort_that_does_not_fit_is_refused(tiny_model: PRISM, tiny_study: Study) -> None:
     flat = tiny_study.correspondence
     with pytest.raises(ModelError, match="is 3D, the model is 2D"):
