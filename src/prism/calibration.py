@@ -26,28 +26,38 @@ def _counted(score: Floats, reference: Floats) -> tuple[np.ndarray, int]:
     return len(known) - np.searchsorted(known, score, side="left"), len(known)
 
 
-def combined_p_value(scores: Floats, references: Sequence[Floats]) -> Floats:
+def combined_p_value(
+    scores: Floats, references: Sequence[Floats], panel: np.ndarray | None = None
+) -> Floats:
     """[Eq. combined] One p-value of several judges, each with reference scores of its own.
 
-    Each judge compares the new score with those it gave, both to subjects it has not seen:
+    Each judge compares the new score with those it gave, both to subjects it has not seen. Judges
+    of one panel are nearly one judge, and their counts are added up:
     p_k = (1/2 + #{reference >= score}) / (1 + #reference). tan(pi (1/2 - p_k)) is then Cauchy, and
-    so is its mean over judges, be they independent or one; in between p < 0.1 holds for at most 12%
-    of normals, where the mean of p-values, drawn to the middle, is that small for 4% (four judges
+    so is its mean over panels, be they independent or one; in between p < 0.1 holds for at most 12%
+    of normals, where the mean of p-values, drawn to the middle, is that small for 4% (four panels
     who correlate by 0.6). Never below what counting allows; NaN where no judge speaks.
 
     Args:
-        scores: (K, ...) one score a judge; NaN where it does not speak.
-        references: K arrays of scores, each of its judge.
+        scores: (J, ...) one score a judge; NaN where it does not speak.
+        references: J arrays of scores, each of its judge.
+        panel: (J,) number of the panel each judge is of; by default each is one.
     """
-    total, judges, people = np.zeros(scores.shape[1:]), np.zeros(scores.shape[1:]), 0
-    for score, reference in zip(scores, references, strict=True):
-        above, count = _counted(score, reference)
-        speaks = ~np.isnan(score) & (count > 0)
-        strange = np.tan(np.pi * (0.5 - (above + 0.5) / (count + 1)))
-        total, judges = total + np.where(speaks, strange, 0.0), judges + speaks
-        people += count
-    p = 0.5 - np.arctan(total / np.maximum(judges, 1)) / np.pi
-    return np.where(judges > 0, np.maximum(p, 1 / (1 + people)), np.nan)
+    panels = (
+        np.arange(len(references)) if panel is None else np.unique(panel, return_inverse=True)[1]
+    )
+    above = np.zeros((int(panels.max(initial=-1)) + 1, *scores.shape[1:]))
+    people = np.zeros(above.shape)
+    for k, score, reference in zip(panels, scores, references, strict=True):
+        higher, count = _counted(score, reference)
+        speaks = ~np.isnan(score)
+        above[k] += np.where(speaks, higher, 0)
+        people[k] += np.where(speaks, count, 0)
+    speaks = people > 0
+    strange = np.tan(np.pi * (0.5 - (above + 0.5) / (people + 1)))
+    total = np.where(speaks, strange, 0.0).sum(0)
+    p = 0.5 - np.arctan(total / np.maximum(speaks.sum(0), 1)) / np.pi
+    return np.where(speaks.any(0), np.maximum(p, 1 / (1 + people.sum(0))), np.nan)
 
 
 def false_discovery_rate(p: Floats) -> Floats:

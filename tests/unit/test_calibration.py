@@ -54,6 +54,20 @@ def test_combined_p_values_are_uniform_among_normals(judges: int, common: float)
         assert np.mean(np.mean(alone, axis=0) < 0.1) < 0.085  # drawn to the middle
 
 
+def test_counts_of_a_panel_are_added_up() -> None:
+    """Judges of two people each can call nobody strange; six of them who agree can."""
+    reference, new = np.arange(12.0), np.array([[-1.0, 5.5, 20.0]])
+    alone = combined_p_value(new, [reference])
+    parts = [reference[k::6] for k in range(6)]
+    together = combined_p_value(np.repeat(new, 6, axis=0), parts, np.zeros(6, dtype=int))
+    np.testing.assert_allclose(together, alone)
+    np.testing.assert_allclose(alone, [12.5 / 13, 0.5, 1 / 13])
+    assert combined_p_value(np.repeat(new, 6, axis=0), parts)[2] > 0.16
+    silent = np.concatenate([np.repeat(new, 6, axis=0), np.full((6, 3), np.nan)])
+    two = combined_p_value(silent, parts * 2, np.repeat([0, 1], 6))
+    np.testing.assert_allclose(two, alone)
+
+
 def test_judges_who_agree_are_one_judge() -> None:
     """To half a reference, by which a p-value of one stays out of reach."""
     scores, reference = np.append(np.arange(-1.0, 8.0), NAN), np.append(np.arange(7.0), NAN)

@@ -8,11 +8,18 @@ import numpy as np
 
 from prism.applications.ages import with_ages
 from prism.applications.places import place_in_words
-from prism.calibration import combined_p_value, conformal_p_value, false_discovery_rate
+from prism.calibration import conformal_p_value, false_discovery_rate
 from prism.cohort import Correspondence, Visits
 from prism.covariation import GROWTH, TOGETHER, Patches
 from prism.model import PRISM
-from prism.model.normals import SCORES, Verdict, norms_of, paper_scores, point_map, strongest
+from prism.model.normals import (
+    SCORES,
+    Verdict,
+    paper_scores,
+    point_map,
+    share_seen,
+    strongest,
+)
 from prism.model.state import Residuals
 from prism.typing import Floats
 
@@ -80,7 +87,7 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
     ]
     found = _Verdicts.join(blocks)
     p = {name: known.p_value(said, name) for name, said in found.opinions.items()}
-    point_p, paper = combined_p_value(found.points, list(known.points)), paper_scores(model, aged)
+    point_p, paper = known.point_p_value(found.points), paper_scores(model, aged)
     return Anomaly(
         visits=cohort.visits,
         score=found.score,
@@ -107,13 +114,13 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """What K judges say of N visits.
+    """What J judges say of N visits.
 
     Attributes:
         score, worst: (N,) strangest patch by their average, and its centre.
         score_growth: (N,) the same along growth.
-        opinions: Kind of score -> (K, N) what each says.
-        points: (K, N, M) map of each.
+        opinions: Kind of score -> (J, N) what each says.
+        points: (J, N, M) map of each.
     """
 
     score: Floats
@@ -136,18 +143,20 @@ class _Verdicts:
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
     verdicts, said = [], []
-    for (table, how), norms in zip(model.judges, norms_of(model), strict=True):
+    norms, extent = model.calibration.norms, model.calibration.extent
+    share = share_seen(cohort.points)
+    for table, how in model.judges:
         seen = Residuals.of(table, model.template, cohort)
-        verdict = norms.measured(Verdict.of(how, seen, patches, model.template), seen.t)
-        verdicts.append(verdict)
-        said.append(norms.scores(verdict, seen.t))
+        verdict = Verdict.of(how, seen, patches, model.template)
+        verdicts.append(norms.measured(verdict, seen.t))
+        said.append(extent.scores(norms.scores(verdicts[-1], seen.t), share))
     together = np.mean([each.tests for each in verdicts], axis=0)  # (N, 3, P)
     score, best = strongest(together[:, TOGETHER])
-    hidden = np.where(cohort.observed, 0.0, np.nan)  # no statement where nothing was seen
+    maps = [extent.map(point_map(v.tests, patches, model.template), share) for v in verdicts]
     return _Verdicts(
         score,
         patches.centre[best],
         strongest(together[:, GROWTH])[0],
         dict(zip(SCORES, np.stack(said).transpose(2, 0, 1), strict=True)),
-        np.stack([point_map(each.tests, patches, model.template) + hidden for each in verdicts]),
+        np.where(cohort.observed, np.stack(maps), np.nan),  # silent where nothing was seen
     )

@@ -3,7 +3,7 @@
 from prism.covariation.condition import Forecast, condition
 from prism.covariation.dating import GlobalTimes, Reading, date_shapes
 from prism.covariation.factors import Beliefs, Factors, believe
-from prism.covariation.learn import Covariation, fit_covariation
+from prism.covariation.learn import Covariation, evenly, fit_covariation
 from prism.covariation.patches import GROWTH, TOGETHER, Patches, patch_scores
 from prism.covariation.persistence import Persistence
 from prism.covariation.texture import Texture, learn_texture
@@ -25,6 +25,7 @@ __all__ = [
     "believe",
     "condition",
     "date_shapes",
+    "evenly",
     "fit_covariation",
     "learn_texture",
     "patch_scores",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES, MOST_VISITS = 6_000_000, 2000  # residual coordinates and visits to calibrate on
 MOST_DATED = 500  # visits to choose how to date by
-FOLDS = 3
+FOLDS, FEW = 3, 100  # parts of what one member has not seen; people who are parted so
 TOLERANCE_SHARE = 1 / 3  # of the noise floor
 
 
@@ -43,7 +43,7 @@ class CrossFit:
     Attributes:
         cohort: The visits.
         seen: Their residuals.
-        fold: (N,) which judge has not seen the visit's subject.
+        fold: (N,) which judge has not seen the visit's subject, see `_folds`.
         judges: Population and covariation of every fold.
     """
 
@@ -87,11 +87,13 @@ def calibrate(
     seen = unseen_residuals(model, sample, held_out)
     tolerance = TOLERANCE_SHARE * model.population.floor
     how, recipe = fit_covariation(seen.r, seen.Sigma, seen.mu_t, seen.subject, seen.t, tolerance)
-    fold, hows = _folds(seen.subject, held_out), []
-    for k in range(FOLDS if len(held_out) == 1 else len(held_out)):
+    fold, parts = _folds(seen.subject, held_out)
+    hows = []
+    for k in range(parts):
         rest = seen[fold != k]  # of a large cohort not every part need be in the sample
         data = rest.r, rest.Sigma, rest.mu_t, rest.subject, rest.t
-        hows.append(fit_covariation(*data, tolerance, recipe)[0])
+        learned = fit_covariation(*data, tolerance, recipe)[0] if (fold == k).any() else how
+        hows.append(learned)
     cross = CrossFit(sample, seen, fold, model.judges_of(hows))
     u = _standardised_residuals(model, cohort, seen)
     ahead = forecast_errors(model, cross)
@@ -118,6 +120,7 @@ def calibrate(
         coverage_time=tempo.coverage,
         coverage_forecast=_cross_coverage(ahead.pooled, known.pooled),
         texture=_texture(model, sample, how),
+        panel=np.arange(parts) * len(held_out) // parts if len(held_out) > 1 else np.arange(parts),
         judges=tuple(hows),
     )
 
@@ -128,12 +131,20 @@ def _texture(model: PRISM, sample: Correspondence, how: Covariation) -> Texture:
     return learn_texture(how, known.r, known.Sigma, model.template)
 
 
-def _folds(subject: Strings, held_out: list[list[str]]) -> np.ndarray:
-    """(N,) which part of the cohort a visit belongs to: by the member that has not seen it."""
-    if len(held_out) == 1:
-        return np.unique(subject, return_inverse=True)[1] % FOLDS
-    part = {name: k for k, names in enumerate(held_out) for name in names}
-    return np.array([part[name] for name in subject])
+def _folds(subject: Strings, held_out: list[list[str]]) -> tuple[np.ndarray, int]:
+    """(N,) which part of the cohort a visit belongs to, and how many parts there are.
+
+    All of a part have one member of the population that has not seen them. Where people are few
+    the covariation misses whom it is learned without: parts are then small.
+    """
+    names = np.unique(subject).tolist()
+    unseen, parts = held_out, FOLDS if len(names) <= FEW else 1
+    if len(held_out) == 1:  # of a large cohort, where seeing a subject hardly matters
+        unseen, parts = [names], FOLDS
+    part = {
+        name: parts * k + i % parts for k, own in enumerate(unseen) for i, name in enumerate(own)
+    }
+    return np.array([part[name] for name in subject]), parts * len(unseen)
 
 
 def unseen_residuals(model: PRISM, sample: Correspondence, held_out: list[list[str]]) -> Residuals:

@@ -11,6 +11,7 @@ from prism.calibration import LEVELS, combined_p_value
 from prism.covariation import Covariation, Texture
 from prism.model.age_rule import AgeRule
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
+from prism.model.normals import Extent, Norms
 from prism.typing import Floats, Points
 
 
@@ -22,14 +23,16 @@ class Calibration:
         population: (levels, M, n) interval factors for a shape of known age.
         forecast: (levels, M, n) interval factors of the pooled forecast.
         forecast_paper: (levels, M, n) interval factors of the paper's forecast.
-        norms: Name -> (K, ...) what each judge measures by, see `prism.model.normals.Norms`.
+        norms: How what judges say of normals spreads.
+        extent: How they change where a part of the shape was seen.
         scores: (H,) anomaly scores of normals: their strangest patch.
         scores_growth: (H,) the same along growth alone.
         scores_low_rank: (H,) surprise at their whole shape.
         scores_mahalanobis: (H,) their most unusual points, each by itself.
         scores_paper: (H,) the paper's scores.
-        points: (K, Q) map values of normals by each judge, rising.
+        points: (J, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
+        panel: (J,) which judges share a member of the population: their counts are added up.
         clock: (C, C) covariance of the cohort's own clock; NaN if nobody has shown it.
         clock_visits: (A,) visits it was learned from, about each of its ages.
         clock_pairs: (A, A) pairs of them that are of one subject.
@@ -42,13 +45,14 @@ class Calibration:
         coverage_time: The same of developmental times about the calendar.
         coverage_forecast: The same of forecasts.
         texture: How smooth drawn people are.
-        judges: Covariations, each learned without the subjects it judges.
+        judges: (J) covariations, each learned without the subjects it judges.
     """
 
     population: Floats
     forecast: Floats
     forecast_paper: Floats
-    norms: dict[str, Floats]
+    norms: Norms
+    extent: Extent
     scores: Floats
     scores_growth: Floats
     scores_low_rank: Floats
@@ -56,6 +60,7 @@ class Calibration:
     scores_paper: Floats
     points: Floats
     judge: np.ndarray
+    panel: np.ndarray
     clock: Floats
     clock_visits: Floats
     clock_pairs: Floats
@@ -78,7 +83,8 @@ class Calibration:
             population=ones,
             forecast=ones,
             forecast_paper=ones,
-            norms={},
+            norms=Norms.none(),
+            extent=Extent.none(),
             scores=empty,
             scores_growth=empty,
             scores_low_rank=empty,
@@ -86,6 +92,7 @@ class Calibration:
             scores_paper=empty,
             points=np.empty((0, 0)),
             judge=np.empty(0, dtype=int),
+            panel=np.empty(0, dtype=int),
             clock=np.full((CLOCK_SIZE, CLOCK_SIZE), np.nan),
             clock_visits=np.zeros(CLOCK_AGES),
             clock_pairs=np.zeros((CLOCK_AGES, CLOCK_AGES)),
@@ -102,7 +109,11 @@ class Calibration:
         return max(self.spread_scale, 1.0) if self.modes else 1.0
 
     def p_value(self, verdicts: Floats, scores: str) -> Floats:
-        """(N,) of what the judges say of new visits (K, N), by a field of scores of normals."""
+        """(N,) of what the judges say of new visits (J, N), by a field of scores of normals."""
         known: Floats = getattr(self, scores)
         references = [known[self.judge == k] for k in range(len(self.judges))]
-        return combined_p_value(verdicts, references)
+        return combined_p_value(verdicts, references, self.panel)
+
+    def point_p_value(self, maps: Floats) -> Floats:
+        """(N, M) of what they say of every point (J, N, M)."""
+        return combined_p_value(maps, list(self.points), self.panel)

@@ -184,7 +184,7 @@ class PRISM:
     def judges_of(self, hows: Sequence[Covariation]) -> list[tuple[TimeTable, Covariation]]:
         """Each covariation with the member of the population that has not seen those subjects."""
         tables = self.member_tables
-        return list(zip(tables if len(tables) > 1 else tables * len(hows), hows, strict=True))
+        return [(tables[k * len(tables) // len(hows)], how) for k, how in enumerate(hows)]
 
     def spread(self, t: Times, table: TimeTable | None = None) -> Floats:
         """[Eq. sigma-tau-map] sigma_tau (N, M) at the template points, infinite where unreadable.

@@ -6,7 +6,7 @@ import json
 import tomllib
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from prism.model.age_rule import AgeRule
 from prism.model.calibrated import Calibration
 from prism.model.card import model_card
 from prism.model.clock import CLOCK_AGES, CLOCK_SIZE
-from prism.model.normals import NORMS, SCORES
+from prism.model.normals import SCORES, Extent, Norms
 from prism.nets import Siren
 from prism.population import NeuralPopulation, PopulationConfig, Units
 from prism.population.field import FieldEnsemble, FieldNetworks
@@ -32,11 +32,12 @@ from prism.runs import fresh_folder
 if TYPE_CHECKING:
     from prism.model.core import PRISM
 
-FORMAT = 12
+FORMAT = 13
+_Value = TypeVar("_Value", Norms, Extent)
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "scores", "scores_growth", "scores_low_rank",
-    "scores_mahalanobis", "scores_paper", "points", "judge",
+    "scores_mahalanobis", "scores_paper", "points", "judge", "panel",
     "clock", "clock_visits", "clock_pairs",
 )  # fmt: skip
 _NUMBERS = (
@@ -89,7 +90,8 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
-    arrays |= {f"norms_{name}": value for name, value in model.calibration.norms.items()}
+    arrays |= _parts_of("norms", model.calibration.norms)
+    arrays |= _parts_of("extent", model.calibration.extent)
     arrays |= _how_arrays(model.covariation, "") | _age_arrays(model.calibration.age)
     for k, how in enumerate(model.calibration.judges):
         arrays |= _how_arrays(how, f"judge{k}_")
@@ -104,6 +106,14 @@ def _how_numbers(how: Covariation) -> dict[str, float]:
         "noise_share": how.noise_share,
         "tolerance": how.tolerance,
     }
+
+
+def _parts_of(prefix: str, value: Norms | Extent) -> dict[str, np.ndarray]:
+    return {f"{prefix}_{name}": part for name, part in vars(value).items()}
+
+
+def _of_parts(kind: type[_Value], prefix: str, arrays: dict[str, np.ndarray]) -> _Value:
+    return kind(**{f.name: arrays[f"{prefix}_{f.name}"] for f in fields(kind)})
 
 
 def _how_arrays(how: Covariation, prefix: str) -> dict[str, np.ndarray]:
@@ -152,7 +162,8 @@ def load_model(path: Path) -> PRISM:
         _load_weights(networks, path / "population.safetensors")
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
-            norms={name: arrays[f"norms_{name}"] for name in NORMS},
+            norms=_of_parts(Norms, "norms", arrays),
+            extent=_of_parts(Extent, "extent", arrays),
             **{name: settings["calibration"][name] for name in _NUMBERS},
             texture=_build(Texture, settings["texture"]),
             age=_age_rule(arrays, settings["age"]),
@@ -229,6 +240,8 @@ def _check_arrays(model: PRISM, path: Path) -> None:
     points, n = model.template.shape
     known, judges = model.calibration, len(model.calibration.judges)
     levels, held = (len(LEVELS), points, n), len(known.scores)
+    axes = len(known.age.ridge.weights)
+    patches = known.norms.patch_mean.shape[-1]
     expected: dict[str, tuple[int, ...]] = {
         "population": levels,
         "forecast": levels,
@@ -239,26 +252,36 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "scores_paper": (held,),
         "points": (judges, known.points.shape[-1]),
         "judge": (held,),
+        "panel": (judges,),
         "clock": (CLOCK_SIZE, CLOCK_SIZE),
         "clock_visits": (CLOCK_AGES,),
         "clock_pairs": (CLOCK_AGES, CLOCK_AGES),
     }
     found = {name: getattr(known, name).shape for name in expected}
-    size, axes = points * n, len(known.age.ridge.weights)
-    own = {"ridge_mean": (size,), "ridge_axes": (size, axes), "ridge_variances": (axes,)}
-    expected |= own
-    found |= {name: _age_arrays(known.age)[name].shape for name in own}
-    tests, scores = (judges, 3, CLOCK_AGES), (judges, len(SCORES), CLOCK_AGES)
-    patches = judges, 3, known.norms["patch_mean"].shape[-1]
-    sizes = tests, tests, patches, patches, scores, scores
-    expected |= {f"norms_{name}": size for name, size in zip(NORMS, sizes, strict=True)}
-    found |= {f"norms_{name}": value.shape for name, value in known.norms.items()}
+    expected |= {
+        "norms_ages": (CLOCK_AGES,),
+        "norms_mean": (3, CLOCK_AGES),
+        "norms_sd": (3, CLOCK_AGES),
+        "norms_patch_mean": (3, patches),
+        "norms_patch_sd": (3, patches),
+        "norms_score_mean": (len(SCORES), CLOCK_AGES),
+        "norms_score_sd": (len(SCORES), CLOCK_AGES),
+        "extent_mean": (len(SCORES) + 1, 3),
+        "extent_log_sd": (len(SCORES) + 1, 3),
+        "extent_span": (2,),
+        "ridge_mean": (points * n,),
+        "ridge_axes": (points * n, axes),
+        "ridge_variances": (axes,),
+    }
+    others = _parts_of("norms", known.norms) | _parts_of("extent", known.extent)
+    others |= _age_arrays(known.age)
     for k, how in enumerate((model.covariation, *known.judges)):
         prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
         own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}
         own |= {"lasting_share": (rank + 2,), "lasting_span": (rank + 2,)}
         expected |= {prefix + name: shape for name, shape in own.items()}
-        found |= {name: value.shape for name, value in _how_arrays(how, prefix).items()}
+        others |= _how_arrays(how, prefix)
+    found |= {name: value.shape for name, value in others.items()}
     for name, shape in expected.items():
         if found[name] != shape or n != model.population.networks.n:
             raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from prism.covariation import (
     Patches,
     Visible,
     believe,
+    evenly,
     patch_scores,
 )
 from prism.model.clock import clock_ages
 from prism.model.state import Residuals
-from prism.typing import Floats, Times
+from prism.typing import Floats, Points, Shapes, Times
 
 if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 MOST_REFERENCE = 1000  # visits whose scores are kept
 POINT_REFERENCE = 20_000
 PRIOR_VISITS = 10.0  # that the common moments count as, beside those of an age or a patch
+PARTS, MOST_IN_PART = (0.7, 0.4, 0.1), 60  # shares of a shape, and visits, to learn parts from
 NEAR = 0.1  # of the age range: visits of about an age
 TINY = 1e-12
+LIKELIHOOD_ROUNDS = 20
 SCORES = ("scores", "scores_growth", "scores_low_rank", "scores_mahalanobis")  # of a calibration
-NORMS = ("mean", "sd", "patch_mean", "patch_sd", "score_mean", "score_sd")  # of `Norms`
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Norms:
-    """[Eq. norms] How what one judge says spreads among normals: about an age, and by patch.
+    """[Eq. norms] How what judges say spreads among normals: about an age, and by patch.
 
     Where the field's mean or spread is off at some ages, everybody there looks strange, or nobody.
 
@@ -94,6 +96,11 @@ class Norms:
     patch_sd: Floats
     score_mean: Floats
     score_sd: Floats
+
+    @classmethod
+    def none(cls) -> Norms:
+        """Before anything was learned."""
+        return cls(*[np.empty(0)] * len(fields(cls)))
 
     @classmethod
     def of(cls, verdict: Verdict, t: Times, ages: Times) -> Norms:
@@ -146,30 +153,134 @@ def _mean(values: Floats) -> Floats:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
+@dataclass(frozen=True)
+class Extent:
+    """[Eq. extent] How scores of normals change with the share of the shape that was seen.
+
+    Where less is seen less can stand out, and less is known of what to expect there: compared
+    with whole normals, parts would look tame.
+
+    Attributes:
+        mean, log_sd: (5, 3) coefficients of parabolas in the share, of the scores and of the map.
+        span: (2,) least and greatest share they were learned from; beyond they stand still.
+    """
+
+    mean: Floats
+    log_sd: Floats
+    span: Floats
+
+    @classmethod
+    def none(cls) -> Extent:
+        """Before anything was learned: scores as they are."""
+        flat = np.zeros((len(SCORES) + 1, 3))
+        return cls(flat, flat, np.array([0.0, 1.0]))
+
+    @classmethod
+    def of(cls, scores: Floats, maps: Floats, share: Floats) -> Extent:
+        """Learn from scores (N, 4) and maps (N, M) of normals, some of them seen in part only."""
+        seen = share[share > 0]
+        span = np.array([seen.min(initial=1.0), seen.max(initial=0.0)])
+        mean = [_parabola(share, row) for row in (*scores.T, _mean(maps))]
+        draft = cls(np.stack(mean), np.zeros((len(mean), 3)), span)
+        off, off_map = draft.scores(scores, share), draft.map(maps, share)
+        squares = *np.square(off).T, _mean(np.square(off_map))
+        return replace(draft, log_sd=np.stack([_log_root(share, row) for row in squares]))
+
+    def scores(self, scores: Floats, share: Floats) -> Floats:
+        """(N, 4) in units of normals seen as far."""
+        mean, sd = self._at(share)
+        return (scores - mean[:, :-1]) / sd[:, :-1]
+
+    def map(self, maps: Floats, share: Floats) -> Floats:
+        """(N, M) likewise."""
+        mean, sd = self._at(share)
+        return (maps - mean[:, -1:]) / sd[:, -1:]
+
+    def _at(self, share: Floats) -> tuple[Floats, Floats]:
+        powers = np.vander(np.clip(share, *self.span), 3)
+        return powers @ self.mean.T, np.exp(powers @ self.log_sd.T)
+
+
+def _parabola(x: Floats, y: Floats) -> Floats:
+    """Coefficients (3,) of least squares, the flattest where x does not tell."""
+    known = np.isfinite(x) & np.isfinite(y)
+    if not known.any():
+        return np.zeros(3)
+    level = y[known].mean()
+    powers = np.vander(x[known], 3)
+    return np.linalg.lstsq(powers, y[known] - level, rcond=1e-9)[0] + [0.0, 0.0, level]
+
+
+def _log_root(x: Floats, square: Floats) -> Floats:
+    """Coefficients (3,) of log sd, of greatest likelihood where squares are of normals."""
+    if not np.isfinite(square).any():
+        return np.zeros(3)
+    square = np.maximum(square, TINY)
+    found = _parabola(x, np.log(square + np.nanmean(square)) / 2)  # steps down never overshoot
+    for _ in range(LIKELIHOOD_ROUNDS):
+        sd = np.exp(np.vander(x, 3) @ found)
+        found += _parabola(x, (square / sd**2 - 1) / 2)
+    return found
+
+
+def share_seen(r: Shapes) -> Floats:
+    """(N,) share of the points of each visit that were seen; r (N, M, n)."""
+    return (~np.isnan(r[..., 0])).mean(axis=-1)
+
+
 def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
-    """Scores of normals by judges that have not seen them, as fields of a calibration."""
-    patches, cross = Patches.of(model.template), cross.some(MOST_REFERENCE)
-    fold, t = cross.fold, cross.seen.t
+    """Scores of normals by judges that have not seen them, as fields of a calibration.
+
+    An outlier widens a deviation it counts in, and would look tamer than a new one like it: every
+    part of the cohort is measured by how the others spread.
+    """
+    patches, ages = Patches.of(model.template), clock_ages(model)
+    cross, whole = _with_parts(cross.some(MOST_REFERENCE), model.template)
+    fold, t, r = cross.fold, cross.seen.t, cross.seen.r
     said = [
         Verdict.of(how, cross.seen[rows], patches, model.template)
         for rows, _, how in cross.parts()
     ]  # fmt: skip
     verdict = Verdict.of_parts(said, fold)
-    norms = norms_of_others(verdict, t, fold, len(cross.judges), clock_ages(model))
-    measured = [own.measured(verdict[fold == k], t[fold == k]) for k, own in enumerate(norms)]
-    standard = Verdict.of_parts(measured, fold)
-    scores = np.empty((len(t), len(SCORES)))
-    for k, (own, part) in enumerate(zip(norms, measured, strict=True)):
-        scores[fold == k] = own.scores(part, t[fold == k])
-    maps = point_map(standard.tests, patches, model.template)
-    each = [np.sort(maps[fold == k], axis=None) for k in range(len(cross.judges))]
+    scores, maps = np.empty((len(t), len(SCORES))), np.empty(r.shape[:2])
+    for rows, _, _ in cross.parts():
+        others = whole & (fold != fold[rows[0]])
+        norms = Norms.of(verdict[others], t[others], ages)
+        measured = norms.measured(verdict[rows], t[rows])
+        scores[rows] = norms.scores(measured, t[rows])
+        maps[rows] = point_map(measured.tests, patches, model.template)
+    maps[np.isnan(r[..., 0])] = np.nan
+    extent = Extent.of(scores, maps, share_seen(r))
+    scores = extent.scores(scores, share_seen(r))[whole]
+    maps, judge = extent.map(maps, share_seen(r))[whole], fold[whole]
+    each = [np.sort(maps[judge == k], axis=None) for k in range(len(cross.judges))]
     return {
-        "norms": {name: np.stack([getattr(own, name) for own in norms]) for name in NORMS},
+        "norms": Norms.of(verdict[whole], t[whole], ages),
+        "extent": extent,
         **dict(zip(SCORES, scores.T, strict=True)),
         "scores_paper": paper_scores(model, cross.cohort),
         "points": np.stack([_quantiles(values, POINT_REFERENCE // len(each)) for values in each]),
-        "judge": fold,
+        "judge": judge,
     }
+
+
+def _with_parts(cross: CrossFit, template: Points) -> tuple[CrossFit, np.ndarray]:
+    """Residuals of the visits and, of some, of parts as scans show them: all about a place.
+
+    And (N,) True where a visit is whole.
+    """
+    count, M = len(cross.fold), len(template)
+    some = np.tile(evenly(count, MOST_IN_PART), len(PARTS))
+    left = np.repeat(np.maximum(np.round(np.array(PARTS) * M), 1), len(some) // len(PARTS))
+    place = template[np.random.default_rng(0).integers(M, size=len(some))]
+    far = np.square(template - place[:, None]).sum(-1)
+    hidden = far.argsort(axis=1).argsort(axis=1) >= left[:, None]
+    rows = np.concatenate([np.arange(count), some])
+    seen = cross.seen[rows]
+    r = seen.r.copy()
+    r[count:][hidden] = np.nan
+    both = replace(cross, seen=replace(seen, r=r), fold=cross.fold[rows])
+    return both, np.arange(len(rows)) < count
 
 
 def _quantiles(values: Floats, count: int) -> Floats:
@@ -178,23 +289,6 @@ def _quantiles(values: Floats, count: int) -> Floats:
     if not len(known):
         return np.full(count, np.nan)
     return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
-
-
-def norms_of_others(
-    verdict: Verdict, t: Times, fold: np.ndarray, judges: int, ages: Times
-) -> list[Norms]:
-    """What each judge measures by: how the other parts of the cohort spread.
-
-    An outlier widens a deviation it counts in, and would look tamer than a new one like it. A new
-    anatomy has no part in any; whom a judge has not seen, has none in that judge's.
-    """
-    return [Norms.of(verdict[fold != k], t[fold != k], ages) for k in range(judges)]
-
-
-def norms_of(model: PRISM) -> list[Norms]:
-    """What each of a model's judges measures by."""
-    known, ages = model.calibration.norms, clock_ages(model)
-    return [Norms(ages, *each) for each in zip(*(known[name] for name in NORMS), strict=True)]
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from prism.applications import anomaly
 from prism.calibration import between_factors
 from prism.covariation import Covariation, Texture
 from prism.model import PRISM
-from prism.model.calibrate import CrossFit, _running_count, _thin
+from prism.model.calibrate import FOLDS, CrossFit, _folds, _running_count, _thin
 from prism.model.forecasts import ForecastErrors, forecast_errors
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.population import PopulationConfig
@@ -39,11 +39,27 @@ def test_a_part_of_the_cohort_that_was_not_sampled_still_has_a_judge(
     monkeypatch.setattr("prism.model.calibrate._thin", lambda _: rest)
     config = PopulationConfig(width=16, hidden=1, steps=20, members=4)
     model = PRISM.fit(cohort, "fast", config=config, seed=0, device="cpu")
-    assert len(model.judges) == 4
-    assert np.bincount(model.calibration.judge, minlength=4)[0] == 0
+    assert len(model.judges) == 4 * FOLDS
+    seen = np.bincount(model.calibration.judge, minlength=4 * FOLDS)
+    assert (seen[:FOLDS] == 0).all()
+    assert (seen[FOLDS:] > 0).all()
     found = anomaly(model, cohort)
     assert np.isfinite(found.p_value).all()
     assert np.isfinite(found.point_p).all()
+
+
+def test_parts_of_few_people_are_small_and_share_the_member_that_has_not_seen_them() -> None:
+    few, many = np.arange(40).astype(str), np.arange(160).astype(str)
+    quarters = [list(few[k::4]) for k in range(4)]
+    fold, parts = _folds(np.repeat(few, 2), quarters)
+    assert parts == 4 * FOLDS
+    assert set(np.bincount(fold)) == {6, 8}  # visits of three or four people
+    for k, names in enumerate(quarters):
+        assert set(fold[np.isin(np.repeat(few, 2), names)] // FOLDS) == {k}
+    fold, parts = _folds(many, [list(many[k::4]) for k in range(4)])
+    assert (parts, set(np.bincount(fold))) == (4, {40})
+    fold, parts = _folds(many, [list(many[:16])])  # one member: all have a part
+    assert (parts, np.bincount(fold).tolist()) == (FOLDS, [54, 53, 53])
 
 
 def test_forecasts_are_measured_by_one_network_and_by_all_of_them(

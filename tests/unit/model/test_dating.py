@@ -5,6 +5,7 @@ import pytest
 
 from prism.applications import intrinsic_time
 from prism.intrinsic import TimeTable, joint_mle_time
+from prism.model.calibrate import FOLDS
 from prism.model.core import _held_out
 from prism.model.dating import Dated, between, calendar_error, earned
 from prism.model.state import date
@@ -63,9 +64,10 @@ def test_each_is_dated_by_the_member_that_has_not_seen_it_then_by_all(
     cohort = tiny_study.correspondence
     model = fit_tiny(cohort, members=2, steps=20)
     held_out = _held_out(cohort, model.population.config, model.provenance["seed"])
-    tables = [*model.member_tables, model.table, model.table]
-    assert len(asked) == 4
-    for (table, d), expected, names in zip(asked, tables, held_out * 2, strict=True):
+    parts = [names[k::FOLDS] for names in held_out for k in range(FOLDS)]
+    tables = [*np.repeat(model.member_tables, FOLDS), *[model.table] * len(parts)]
+    assert len(asked) == 2 * len(parts)
+    for (table, d), expected, names in zip(asked, tables, parts * 2, strict=True):
         unseen = cohort.of_subjects(names)
         np.testing.assert_array_equal(table.knots, expected.knots)
         np.testing.assert_array_equal(d, unseen.points - model.template)

@@ -7,12 +7,12 @@ from prism.calibration import conformal_p_value
 from prism.covariation import Patches
 from prism.model.normals import (
     SCORES,
+    Extent,
     Norms,
     Verdict,
     _moments,
     low_rank_score,
     mahalanobis_distance,
-    norms_of_others,
     point_map,
 )
 from prism.model.state import Residuals
@@ -73,6 +73,11 @@ def drawn(rng: np.random.Generator, people: int, t: np.ndarray, by_age: bool) ->
     )
 
 
+def norms_of_others(normals: Verdict, t: np.ndarray, fold: np.ndarray) -> list[Norms]:
+    """How the others of every part spread."""
+    return [Norms.of(normals[fold != k], t[fold != k], AGES) for k in np.unique(fold)]
+
+
 def scores(norms: Norms, verdict: Verdict, t: np.ndarray) -> np.ndarray:
     """(N, 4) scores of visits of ages t by what a judge measures by."""
     return norms.scores(norms.measured(verdict, t), t)
@@ -84,7 +89,7 @@ def test_few_normals_are_as_strange_to_each_other_as_new_ones_to_them() -> None:
         t, t_new = rng.random(50), rng.random(100)
         normals, new = drawn(rng, 50, t, False), drawn(rng, 100, t_new, False)
         fold = np.arange(50) % 4
-        for k, norms in enumerate(norms_of_others(normals, t, fold, 4, AGES)):
+        for k, norms in enumerate(norms_of_others(normals, t, fold)):
             score = scores(norms, new, t_new)[:, 0]
             known = scores(norms, normals[fold == k], t[fold == k])[:, 0]
             flagged.append(np.mean(conformal_p_value(score, known) < 0.1))
@@ -103,7 +108,7 @@ def test_normals_of_any_age_are_flagged_alike(score: int) -> None:
         t, t_new, fold = rng.random(300), rng.random(400), np.arange(300) % 3
         normals, new = drawn(rng, 300, t, True), drawn(rng, 400, t_new, True)
         young = t_new < 0.3
-        for k, norms in enumerate(norms_of_others(normals, t, fold, 3, AGES)):
+        for k, norms in enumerate(norms_of_others(normals, t, fold)):
             found = scores(norms, new, t_new)[:, score]
             known = scores(norms, normals[fold == k], t[fold == k])[:, score]
             p = conformal_p_value(found, known)
@@ -112,6 +117,42 @@ def test_normals_of_any_age_are_flagged_alike(score: int) -> None:
         bare.append([np.mean(p[young] < 0.1), np.mean(p[~young] < 0.1)])
     np.testing.assert_allclose(np.mean(flagged, axis=0), 0.1, atol=0.06)
     assert np.mean(bare, axis=0)[0] < 0.04
+
+
+def seen_in_part(rng: np.random.Generator, people: int) -> tuple[np.ndarray, ...]:
+    """Scores (N, 4) and maps (N, 40) that are tamer and closer where less was seen; the shares."""
+    share = rng.choice([0.1, 0.4, 0.7, 1.0], people)
+    scale, shift = (0.5 + share)[:, None], (4 * share**2)[:, None]
+    scores = shift + scale * rng.standard_normal((people, 4))
+    maps = shift + scale * rng.standard_normal((people, 40))
+    maps[rng.random(maps.shape) > share[:, None]] = np.nan
+    return scores, maps, share
+
+
+def test_normals_seen_in_part_are_as_strange_as_whole_ones() -> None:
+    rng = np.random.default_rng(0)
+    extent = Extent.of(*seen_in_part(rng, 4000))
+    scores, maps, share = seen_in_part(rng, 8000)
+    reference = extent.scores(scores[share == 1], share[share == 1])
+    points = extent.map(maps[share == 1], share[share == 1])
+    for part in (0.1, 0.4, 0.7):
+        found = extent.scores(scores[share == part], share[share == part])
+        flagged = [np.mean(conformal_p_value(found[:, k], reference[:, k]) < 0.1) for k in range(4)]
+        np.testing.assert_allclose(flagged, 0.1, atol=0.04)
+        z = extent.map(maps[share == part], share[share == part])
+        seen = z[~np.isnan(z)]
+        assert np.mean(conformal_p_value(seen, points) < 0.1) == pytest.approx(0.1, abs=0.03)
+        bare = conformal_p_value(scores[share == part, 0], scores[share == 1, 0])
+        assert np.mean(bare < 0.1) < 0.04
+
+
+def test_where_nothing_was_learned_of_parts_scores_stay() -> None:
+    scores, maps = np.ones((3, 4)), np.ones((3, 7))
+    none, share = Extent.none(), np.array([0.1, 0.5, 1.0])
+    np.testing.assert_array_equal(none.scores(scores, share), scores)
+    np.testing.assert_array_equal(none.map(maps, share), maps)
+    whole = Extent.of(np.arange(12.0).reshape(3, 4), maps, np.ones(3))
+    assert np.isfinite(whole.scores(scores, share)).all()
 
 
 def test_parts_come_back_in_the_cohorts_order() -> None:
