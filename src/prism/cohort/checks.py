@@ -101,7 +101,8 @@ def as_age_errors(column: Strings, subject: Strings, visit: Strings) -> Strings:
 
 def check_subjects(names: list[str], subjects: list[str], cohort: str) -> None:
     """The cohort has subjects of these names."""
-    known = ", ".join(subjects[:3]) + (", ..." if len(subjects) > 3 else "")
+    rest = len(subjects) - 3
+    known = ", ".join(subjects[:3]) + (f" and {rest} more" if rest > 0 else "")
     for name in sorted(set(names) - set(subjects)):
         raise QueryError(
             f"cohort {cohort!r} has no subject {name!r}.",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from prism.cohort import Correspondence, Truth, Visits
-from prism.errors import CohortError
+from prism.errors import CohortError, QueryError
 from tests.problems.good_cohort import good_truth, shapes
 
 
@@ -108,6 +108,8 @@ def test_splits_and_subjects_are_found_by_name() -> None:
     both = Correspondence(shapes(6), _visits())
     assert both.of_split("test").visits.t.tolist() == [4.0, 5.0]
     assert both.of_subjects(["s2", "s0"]).visits.subjects == ["s0", "s2"]
+    with pytest.raises(QueryError, match=r"no subject 's9'.\n.*: s0, s1, s2\."):
+        both.of_subjects(["s2", "s9"])
     with pytest.raises(CohortError, match="split 'validation'"):
         both.of_split("validation")
 
