@@ -19,5 +19,6 @@ Times: TypeAlias = NDArray[np.float64]  # (N,) or (T,), user's unit, NaN = unkno
 Points: TypeAlias = NDArray[np.float64]  # (M, n), user's unit
 Shapes: TypeAlias = NDArray[np.float64]  # (N, M, n), NaN = missing point
 Cells: TypeAlias = NDArray[np.int64]  # (K, 2) segments or (K, 3) triangles
+Seen: TypeAlias = NDArray[np.bool_]  # (M,) points that a shape shows
 Strings: TypeAlias = NDArray[np.str_]  # (N,)
 ArrayLike: TypeAlias = "Floats | Tensor"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from prism.cohort import Correspondence
 from prism.model import PRISM
 from prism.model.age_rule import age_reading, age_spread
-from prism.typing import Times
+from prism.typing import Seen, Times
 
 STEPS, LEVEL = 513, 0.9
 
@@ -40,13 +41,27 @@ def age_of(model: PRISM, cohort: Correspondence) -> AgePosterior:
     show the calendar badly.
     """
     t, error = cohort.visits.t, cohort.visits.t_error
-    reading, asked = np.full(len(cohort), np.nan), _uncertain(t, error)
-    if asked.any():
-        reading[asked] = age_reading(model, cohort[asked])
-    return age_posterior(model, reading, t, error)
+    asked = _uncertain(t, error)
+    median, se, lower, upper = t.copy(), np.zeros(len(t)), t.copy(), t.copy()
+    for rows, seen in _seen_alike(cohort.observed, asked):
+        reading = age_reading(model, cohort[rows], seen)
+        found = age_posterior(model, reading, t[rows], error[rows], seen)
+        median[rows], se[rows] = found.median, found.se
+        lower[rows], upper[rows] = found.lower, found.upper
+    return AgePosterior(median, se, lower, upper, asked)
 
 
-def age_posterior(model: PRISM, reading: Times, t: Times, error: Times) -> AgePosterior:
+def _seen_alike(observed: np.ndarray, asked: np.ndarray) -> Iterator[tuple[np.ndarray, Seen]]:
+    """Rows asked for that show the same points, and those points (M,)."""
+    which = np.flatnonzero(asked)
+    masks, group = np.unique(observed[which], axis=0, return_inverse=True)
+    for k, seen in enumerate(masks):
+        yield which[group.ravel() == k], seen
+
+
+def age_posterior(
+    model: PRISM, reading: Times, t: Times, error: Times, seen: Seen | None = None
+) -> AgePosterior:
     """[Eq. age-posterior] p(t | shape) ~ p(t) N(a; t, s(t)^2), on a grid of ages.
 
     An age given with an error is normal about its value beforehand; of an unknown one see
@@ -57,12 +72,13 @@ def age_posterior(model: PRISM, reading: Times, t: Times, error: Times) -> AgePo
         reading: (N,) ages a as shapes show them, see `age_reading`; NaN where nothing is asked.
         t: (N,) their ages, NaN where unknown.
         error: (N,) standard errors of the ages.
+        seen: (M,) points that the shapes show; all of them if not given.
     """
     uncertain = _uncertain(t, error)
     median, se, lower, upper = t.copy(), np.zeros(len(t)), t.copy(), t.copy()
     if uncertain.any():
         ages, chance = unknown_age(model)
-        spread = age_spread(model, ages)
+        spread = age_spread(model, ages, seen)
         for row in np.flatnonzero(uncertain & ~np.isnan(reading)):
             grid, log_prior = ages, np.log(chance)
             if not np.isnan(t[row]):

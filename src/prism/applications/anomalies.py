@@ -51,6 +51,8 @@ class Anomaly:
         point_q: (N, M) the same with the false discovery rate over the visit's points controlled.
         age_assumed: (N,) True where the age was unknown or uncertain, and the posterior median was
             taken for it.
+        extrapolated: (N,) True where the age lies outside the training ages, of which no normals
+            were seen.
     """
 
     visits: Visits
@@ -70,6 +72,7 @@ class Anomaly:
     point_p: Floats
     point_q: Floats
     age_assumed: np.ndarray
+    extrapolated: np.ndarray
 
 
 def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
@@ -109,6 +112,7 @@ def anomaly(model: PRISM, cohort: Correspondence) -> Anomaly:
         point_p=point_p,
         point_q=false_discovery_rate(point_p),
         age_assumed=assumed,
+        extrapolated=model.outside_ages(aged.visits.t),
     )
 
 

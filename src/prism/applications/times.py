@@ -24,7 +24,8 @@ class TimeMap:
         visits: The visits the rows belong to.
         tau: (N,) recommended estimate of the whole shape's intrinsic time (pooled likelihood).
         tau_se: (N,) its standard error: measurement, what points do by themselves, and how well
-            the population's own clock is known from the subjects it was learned from.
+            the population's own clock is known from the subjects it was learned from; infinite
+            where tau is no estimate but a bound, the end of the times that were searched.
         tau_mean: (N,) plain mean of the encoder's times (the paper's, age unknown).
         tau_fisher: (N,) Fisher-weighted mean of the encoder's times (the paper's, age known).
         tau_mle: (N,) Fisher-weighted mean of the points' likelihood times.
@@ -64,11 +65,13 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
     spread = whole.spread * model.calibration.spread_scale
     points = mle_time(model.table, d)
     encoded = model.encoder(model.template, d)
+    bound = (whole.tau <= model.table.first) | (whole.tau >= model.table.last)
+    se = model.calibration.doubt * np.hypot(whole.se, clock_error(model, whole.tau))
     pooled, pooled_se = _pooled_points(model, cohort, np.where(np.isnan(t), whole.tau, t))
     return TimeMap(
         visits=cohort.visits,
         tau=whole.tau,
-        tau_se=model.calibration.doubt * np.hypot(whole.se, clock_error(model, whole.tau)),
+        tau_se=np.where(bound, np.inf, se),
         tau_mean=plain_mean(encoded),
         tau_fisher=fisher_mean(encoded, model.table, t),
         tau_mle=fisher_mean(points.tau, model.table, np.full(len(t), np.nan)),

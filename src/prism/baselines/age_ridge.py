@@ -57,6 +57,11 @@ class AgeRidge:
         """Ages (N,) of rows (N, D); gaps are filled from what was observed."""
         return self.intercept + self.subspace.scores(rows) @ self.weights
 
+    def gap_error(self, known: np.ndarray) -> float:
+        """Standard deviation of what gaps add to the age of a row that shows `known` (D,) alone."""
+        variance = self.weights @ self.subspace.gap_covariance(known) @ self.weights
+        return float(np.sqrt(max(variance, 0.0)))
+
 
 def _ridge(scores: Floats, t: Times, strength: float) -> tuple[Floats, float]:
     """Weights (k,) and intercept of t on scores (N, k): (X'X + penalty 1)^-1 X' (t - mean)."""

@@ -88,6 +88,17 @@ class Subspace:
         system = (V.T @ V) * signal + self.rest * np.eye(len(signal))
         return signal * np.linalg.solve(system, V.T @ (row - self.mean)[known])
 
+    def gap_covariance(self, known: np.ndarray) -> Floats:
+        """Covariance (k, k) by which scores err whose rows show the coordinates known (D,) alone.
+
+        With G = V_o'V_o and C = (S^-1 + G / rest)^-1 of the low-rank scores given what is known,
+        what fills the gaps errs by (1 - G) C (1 - G) + rest (1 - G).
+        """
+        signal, one = self.variances - self.rest, np.eye(len(self.variances))
+        G = self.axes[known].T @ self.axes[known]
+        C = self.rest * signal[:, None] * np.linalg.inv(self.rest * one + G * signal)
+        return (one - G) @ C @ (one - G) + self.rest * (one - G)
+
     def mahalanobis(self, rows: Floats) -> Floats:
         """Squared distance (N,) from the mean of the known coordinates, a known coordinate.
 

@@ -11,6 +11,7 @@ from prism.cli._common import (
     OutFile,
     count,
     open_both,
+    outside,
     say,
 )
 from prism.cli._write import answer_table, check_answer, record, write_maps
@@ -37,7 +38,8 @@ def anomaly(
 
     known, shapes, _ = open_both(model, cohort)
     found = judge(known, shapes)
-    facts = record("anomaly", known, shapes, age_assumed=found.age_assumed.tolist())
+    flags = {name: getattr(found, name).tolist() for name in ("age_assumed", "extrapolated")}
+    facts = record("anomaly", known, shapes, **flags)
     with answer_table(out, _columns(found), facts):
         if maps is not None:
             arrays = {"z": found.point_z, "p": found.point_p, "q": found.point_q}
@@ -45,7 +47,7 @@ def anomaly(
     unusual = count(int((found.p_value < UNUSUAL).sum()), "visit")
     assumed = int(found.age_assumed.sum())
     told = f"; {count(assumed, 'age')} unknown or uncertain, taken from the shape"
-    note = told if assumed else ""
+    note = (told if assumed else "") + outside(known, found.extrapolated, "visit")
     say(f"anomaly: {unusual} of {len(shapes)} unusual (p < {UNUSUAL}){note}. Wrote {out}")
 
 

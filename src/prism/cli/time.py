@@ -38,7 +38,8 @@ def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolde
 
     known, shapes, _ = open_both(model, cohort)
     found = intrinsic_time(known, shapes)
-    facts = record("time", known, shapes)
+    beyond = found.extrapolated | known.outside_ages(shapes.visits.t)
+    facts = record("time", known, shapes, extrapolated=beyond.tolist())
     with answer_table(out, _columns(found), facts):
         if maps is not None:
             arrays = {
@@ -47,7 +48,7 @@ def time(model: ModelFolder, cohort: CohortFolder, out: OutFile, maps: MapsFolde
                 "tau_mle": found.point_tau_mle,
             }
             write_maps(maps, shapes, arrays, facts)
-    note = outside(known, found.extrapolated, "visit")
+    note = outside(known, beyond, "visit")
     say(f"time: {_summary(found, known.time_unit)}{note}. Wrote {out}")
 
 
@@ -69,6 +70,9 @@ def _summary(found: TimeMap, unit: str) -> str:
     parts = [f"{count(int(dated.sum()), 'visit')} of {len(dated)} dated"]
     if dated.any():
         parts.append(f"median standard error {in_unit(np.median(found.tau_se[dated]), unit)}")
+    bounds = int((dated & np.isinf(found.tau_se)).sum())
+    if bounds:
+        parts.append(f"{count(bounds, 'visit')} beyond the searched times: tau is a bound there")
     aged = dated & np.isfinite(found.visits.t)
     if aged.any():
         gap = np.median(np.abs(found.tau - found.visits.t)[aged])

@@ -14,7 +14,7 @@ from prism.cohort import Correspondence
 from prism.covariation import Covariation
 from prism.model.clock import clock_ages, clock_spread
 from prism.model.state import date
-from prism.typing import Floats, Times
+from prism.typing import Floats, Seen, Times
 
 if TYPE_CHECKING:
     from prism.model.calibrate import CrossFit
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FEW = 30  # subjects from whom a clock is learned so well that a regression counts half
 FEWEST_ROWS = 3  # to regress on
+PART_STEP = 4  # of the clock's ages, each is looked at where a shape shows only some points
 
 
 @dataclass(frozen=True)
@@ -42,20 +43,28 @@ class AgeRule:
     ridge_error: float = np.inf
     scale: float = 1.0
 
-    def ridge_share(self, spread: Floats, subjects: int) -> Floats:
+    def ridge_share(self, spread: Floats, subjects: int, gap: float | Floats = 0.0) -> Floats:
         """[Eq. age-share] b = n0 / (n0 + n) s^2 / (s^2 + e^2), where the clock spreads by s (N,).
 
         Weights by precision, as of two readings that err apart. What they err together is what
         people differ in; what the clock errs by itself is its mean's, and fades with the subjects.
+        A regression errs by `gap` more where points are missing, which it fills.
         """
-        precision = np.square(spread) / (np.square(spread) + np.square(self.ridge_error))
-        return FEW / (FEW + subjects) * precision
+        error = np.square(self.ridge_error) + np.square(gap)
+        return FEW / (FEW + subjects) * np.square(spread) / (np.square(spread) + error)
 
-    def claimed(self, spread: Floats, subjects: int) -> Floats:
+    def claimed(self, spread: Floats, subjects: int, gap: float | Floats = 0.0) -> Floats:
         """Spread about the calendar of both together, as of readings that err apart, (N,)."""
-        share = self.ridge_share(spread, subjects)
-        other = np.where(share > 0, share * min(self.ridge_error, np.finfo(float).max), 0.0)
-        return np.hypot((1 - share) * spread, other)
+        share = self.ridge_share(spread, subjects, gap)
+        error = np.minimum(np.hypot(self.ridge_error, gap), np.finfo(float).max)
+        return np.hypot((1 - share) * spread, np.where(share > 0, share * error, 0.0))
+
+    def gap(self, seen: Seen | None) -> float:
+        """What the regression errs by more of shapes that show only the points `seen` (M,)."""
+        if seen is None or seen.all():
+            return 0.0
+        n = len(self.ridge.subspace.mean) // len(seen)
+        return self.ridge.gap_error(np.repeat(seen, n))
 
 
 def learn_age_rule(
@@ -70,50 +79,62 @@ def learn_age_rule(
         clocks: Readings (N,) of their ages by several judges; scales are geometric means.
         modes: Share of the modes in these readings.
     """
-    t, (regressed, ridge) = cross.seen.t, _regressed(cross)
+    t, seen, (regressed, ridge) = cross.seen.t, cross.cohort.observed, _regressed(cross)
 
     def scale(readings: Sequence[Times], claimed: Floats) -> float:
         found = [robust_scale((each - t) / claimed, cross.seen.subject) for each in readings]
         return float(np.exp(np.mean(np.log(found))))
 
     error = scale([regressed], np.ones(len(t))) if np.isfinite(regressed).any() else np.inf
-    rule = AgeRule(ridge, modes, ridge_error=error)
-    rule = replace(rule, clock_scale=scale(clocks, age_clock_spread(model, how, rule, t)))
-    claimed = rule.claimed(age_clock_spread(model, how, rule, t), model.subjects)
-    readings = [blended(model, how, rule, tau, regressed) for tau in clocks]
-    return replace(rule, scale=scale(readings, claimed))
+    rule, gap = AgeRule(ridge, modes, ridge_error=error), np.zeros(len(t))
+    spread = np.maximum(clock_spread(model, how, t, modes, seen), _least(model))
+    for row in np.flatnonzero(~seen.all(axis=1)):
+        gap[row] = rule.gap(seen[row])
+    rule = replace(rule, clock_scale=scale(clocks, spread))
+    spread, n = rule.clock_scale * spread, model.subjects
+    readings = [_blended(tau, regressed, rule.ridge_share(spread, n, gap)) for tau in clocks]
+    return replace(rule, scale=scale(readings, rule.claimed(spread, n, gap)))
 
 
-def age_reading(model: PRISM, cohort: Correspondence) -> Times:
+def age_reading(model: PRISM, cohort: Correspondence, seen: Seen | None = None) -> Times:
     """[Eq. age-reading] (1 - b) tau + b r, (N,): the clock's reading and the regression's.
 
     The clock asks which age explains the shape, and is undone by every error of a mean learned
-    from few; a regression asks the shape for its age, and shrinks it. Their errors differ.
+    from few; a regression asks the shape for its age, and shrinks it. Their errors differ, and
+    grow where all shapes show only the points `seen` (M,).
     """
-    rule, how, d = model.calibration.age, model.covariation, model.displacements(cohort)
-    tau = date(how, model.table, d, rule.modes).tau
-    return blended(model, how, rule, tau, rule.ridge(d.reshape(len(d), -1)))
+    rule, d = model.calibration.age, model.displacements(cohort)
+    tau = date(model.covariation, model.table, d, rule.modes).tau
+    share = rule.ridge_share(age_clock_spread(model, tau, seen), model.subjects, rule.gap(seen))
+    return _blended(tau, rule.ridge(d.reshape(len(d), -1)), share)
 
 
-def blended(model: PRISM, how: Covariation, rule: AgeRule, tau: Times, regressed: Times) -> Times:
+def _blended(tau: Times, regressed: Times, share: Floats) -> Times:
     """Age by clock and regression, (N,); the clock's alone where nothing was regressed."""
-    share = rule.ridge_share(age_clock_spread(model, how, rule, tau), model.subjects)
     return np.where(np.isnan(regressed), tau, tau + share * (regressed - tau))
 
 
-def age_spread(model: PRISM, t: Times) -> Times:
-    """How far the reading of age and age itself differ among people of ages t: (N,)."""
-    rule = model.calibration.age
-    return rule.scale * rule.claimed(
-        age_clock_spread(model, model.covariation, rule, t), model.subjects
-    )
+def age_spread(model: PRISM, t: Times, seen: Seen | None = None) -> Times:
+    """How far the reading of age and age itself differ among people of ages t: (N,).
+
+    Of people who show the points `seen` (M,), or all.
+    """
+    rule, spread = model.calibration.age, age_clock_spread(model, t, seen)
+    return rule.scale * rule.claimed(spread, model.subjects, rule.gap(seen))
 
 
-def age_clock_spread(model: PRISM, how: Covariation, rule: AgeRule, t: Times) -> Times:
+def age_clock_spread(model: PRISM, t: Times, seen: Seen | None = None) -> Times:
     """The same of the clock alone, (N,); beyond the training ages that of the nearer end."""
-    ages = clock_ages(model)
-    spread = rule.clock_scale * clock_spread(model, how, ages, rule.modes)
-    return np.interp(t, ages, np.maximum(spread, 1e-9 * np.ptp(ages)))
+    rule, ages = model.calibration.age, clock_ages(model)
+    if seen is not None and not seen.all():
+        ages = ages[::PART_STEP]
+    spread = clock_spread(model, model.covariation, ages, rule.modes, seen)
+    return np.interp(t, ages, rule.clock_scale * np.maximum(spread, _least(model)))
+
+
+def _least(model: PRISM) -> float:
+    """Least spread, so that divisions by it stay finite."""
+    return 1e-9 * (model.ages[1] - model.ages[0])
 
 
 def _regressed(cross: CrossFit) -> tuple[Times, AgeRidge]:

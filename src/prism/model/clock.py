@@ -128,10 +128,17 @@ def clock_bend(model: PRISM, ages: Floats) -> float:
     return float(np.sqrt(np.mean(bend**2) / np.mean(pace**2)))
 
 
-def clock_spread(model: PRISM, how: Covariation, t: Floats, modes: float | Floats) -> Floats:
-    """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,)."""
+def clock_spread(
+    model: PRISM, how: Covariation, t: Floats, modes: float | Floats, seen: np.ndarray | None = None
+) -> Floats:
+    """Standard deviation of tau - t among people at ages t, by the learned covariance, (N,).
+
+    Of people who show the points `seen`, the same (M,) or each their own (N, M), or all.
+    """
     shapes = model.mean_shapes(np.repeat(t[:, None], len(model.template), axis=1))
-    return date(how, model.table, shapes - model.template, modes).spread
+    if seen is not None:
+        shapes[~np.broadcast_to(seen, shapes.shape[:2])] = np.nan
+    return date(how, model.table, shapes - model.template, modes, t).spread
 
 
 def clock_error(model: PRISM, tau: Times) -> Times:

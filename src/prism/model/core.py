@@ -216,6 +216,8 @@ class PRISM:
 
     def displacements(self, cohort: Correspondence) -> Shapes:
         """Displacements of a cohort from this model's template, after checking that it fits."""
+        if not len(cohort):
+            raise QueryError(f"cohort {cohort.name!r} has no visits.", "Select at least one visit.")
         if cohort.dimension != self.dimension:
             raise ModelError(
                 f"cohort {cohort.name!r} is {cohort.dimension}D, the model is {self.dimension}D.",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.applications import anomaly, intrinsic_time
-from prism.applications.ages import age_posterior, unknown_age, with_ages
+from prism.applications.ages import age_of, age_posterior, unknown_age, with_ages
 from prism.cohort import Correspondence
 from prism.model import PRISM
 from prism.model.age_rule import age_spread
@@ -149,3 +149,24 @@ def test_a_posterior_never_runs_away_from_both_shape_and_record(tiny_model: PRIS
     found = age_posterior(tiny_model, tau, t, error)
     assert 0.2 < found.median[0] < 0.5 < found.median[1] < 0.8
     assert (found.se < 0.1).all()
+
+
+def test_an_age_read_off_a_few_points_is_told_as_wide_as_it_errs(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    t, points = cohort.visits.t, cohort.points.copy()
+    points[:, 6:] = np.nan
+    unknown = replace(cohort.visits, t=np.full(len(t), np.nan))
+    whole, part = (
+        age_of(tiny_model, replace(cohort, points=each, visits=unknown))
+        for each in (cohort.points, points)
+    )
+    assert np.median(part.upper - part.lower) > 1.5 * np.median(whole.upper - whole.lower)
+    held = np.mean((part.lower <= t) & (t <= part.upper))
+    assert held > 0.8
+    one = points.copy()
+    one[::2] = cohort.points[::2]  # shapes of both kinds beside each other
+    mixed = age_of(tiny_model, replace(cohort, points=one, visits=unknown))
+    np.testing.assert_allclose(mixed.median[::2], whole.median[::2], atol=1e-6)
+    np.testing.assert_allclose(mixed.median[1::2], part.median[1::2], atol=1e-6)

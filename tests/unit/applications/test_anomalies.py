@@ -102,3 +102,11 @@ def test_scores_do_not_depend_on_the_company(tiny_model: PRISM, tiny_study: Stud
     alone = anomaly(tiny_model, tiny_study.correspondence[7])
     for name in ("score", "score_low_rank", "score_mahalanobis", "point_z", "point_q"):
         np.testing.assert_allclose(getattr(alone, name)[0], getattr(together, name)[7], rtol=1e-6)
+
+
+def test_visits_outside_the_training_ages_are_marked(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort = tiny_study.correspondence[:3]
+    t = cohort.visits.t.copy()
+    t[1] = tiny_model.ages[1] + 1
+    found = anomaly(tiny_model, replace(cohort, visits=replace(cohort.visits, t=t)))
+    assert found.extrapolated.tolist() == [False, True, False]

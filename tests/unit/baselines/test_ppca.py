@@ -86,3 +86,16 @@ def test_shapes_all_alike_are_not_divided_by_zero() -> None:
     points = np.repeat(linear(np.array([5.0])), 6, axis=0)
     model = PPCAScore.fit(cohort(points, ages(6)))
     np.testing.assert_allclose(model.score(cohort(points, ages(6))), 0.0, atol=1e-3)
+
+
+def test_gaps_err_as_far_as_conditioning_says() -> None:
+    """Scores of rows drawn from the law itself, from some coordinates and from all."""
+    rng = np.random.default_rng(0)
+    axes = np.linalg.qr(rng.standard_normal((20, 3)))[0]
+    space = Subspace(np.zeros(20), axes, np.array([9.0, 4.0, 1.5]), 0.5)
+    rows = rng.multivariate_normal(np.zeros(20), _dense(space), size=20_000)
+    known = np.arange(20) < 8
+    error = space.scores(np.where(known, rows, np.nan)) - space.scores(rows)
+    expected = space.gap_covariance(known)
+    np.testing.assert_allclose(np.cov(error.T), expected, atol=0.03 * expected.max())
+    np.testing.assert_allclose(space.gap_covariance(np.ones(20, dtype=bool)), 0, atol=1e-12)

@@ -9,7 +9,14 @@ import pytest
 
 from prism.baselines import AgeRidge
 from prism.model import PRISM
-from prism.model.age_rule import FEW, AgeRule, age_clock_spread, age_reading, age_spread, blended
+from prism.model.age_rule import (
+    FEW,
+    AgeRule,
+    _blended,
+    age_clock_spread,
+    age_reading,
+    age_spread,
+)
 from prism.model.state import date
 from prism.simulate.study import Study
 
@@ -48,13 +55,11 @@ def test_the_reading_lies_between_clock_and_regression(
     d, how = tiny_model.displacements(cohort), tiny_model.covariation
     tau = date(how, tiny_model.table, d, known.modes).tau
     regressed = known.ridge(d.reshape(len(d), -1))
-    share = known.ridge_share(
-        age_clock_spread(tiny_model, how, known, tau), tiny_model.subjects
-    )  # fmt: skip
+    share = known.ridge_share(age_clock_spread(tiny_model, tau), tiny_model.subjects)
     assert ((share > 0) & (share < 1)).all()
     expected = (1 - share) * tau + share * regressed
     np.testing.assert_allclose(age_reading(tiny_model, cohort), expected)
-    silent = blended(tiny_model, how, known, tau, np.full(len(tau), np.nan))
+    silent = _blended(tau, np.full(len(tau), np.nan), share)
     np.testing.assert_array_equal(silent, tau)
 
 
@@ -65,6 +70,20 @@ def test_the_spread_about_the_calendar_is_the_one_that_was_found(tiny_model: PRI
     np.testing.assert_allclose(wide, 2 * age_spread(tiny_model, t))
     beyond = age_spread(tiny_model, np.array([tiny_model.ages[1], tiny_model.ages[1] + 9]))
     assert beyond[0] == beyond[1] > 0
+
+
+def test_the_less_is_seen_the_wider_age_is_told(tiny_model: PRISM) -> None:
+    t, known = np.linspace(*tiny_model.ages, 5), tiny_model.calibration.age
+    M = len(tiny_model.template)
+    spread, gap = [age_spread(tiny_model, t)], [0.0]
+    for count in (M, M // 2, M // 10, 0):
+        seen = np.arange(M) < count
+        spread.append(age_spread(tiny_model, t, seen))
+        gap.append(known.gap(seen))
+    np.testing.assert_array_equal(spread[0], spread[1])
+    assert gap[0] == gap[1] == 0 < gap[2] < gap[3] < gap[4]
+    for wide, less in zip(spread[2:], spread[1:], strict=False):
+        assert (wide > less).all()
 
 
 def test_regression_helps_few_people_to_their_age(tiny_model: PRISM, tiny_study: Study) -> None:
