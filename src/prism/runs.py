@@ -120,7 +120,7 @@ def check_folder(folder: Path, mark: str, holds: tuple[str, ...], verb: str = ""
 
 
 def check_file(path: Path, verb: str) -> None:
-    """Refuse a place where something lies that this verb has not written.
+    """Refuse a place where something lies that this verb has not written; an empty file is nothing.
 
     An earlier answer tells its verb itself (JSON) or in FILE.provenance.json beside it, which
     lists the files it speaks of.
@@ -128,7 +128,7 @@ def check_file(path: Path, verb: str) -> None:
     path = Path(path)
     if path.is_dir():
         raise QueryError(f"{path} is a folder, a file was expected.", "Name a file for --out.")
-    if not path.exists() or verb_of(path) == verb:
+    if not path.exists() or not path.stat().st_size or verb_of(path) == verb:
         return
     story = path.with_suffix(f".{PROVENANCE}")
     if verb_of(story) != verb or path.name not in _read(story).get("files", [path.name]):

@@ -149,6 +149,15 @@ def test_a_file_is_replaced_by_the_verb_that_wrote_it_alone(tmp_path: Path) -> N
     check_file(inside, "evaluate")
 
 
+def test_an_empty_file_may_be_replaced(tmp_path: Path) -> None:
+    made = tmp_path / "times.csv"
+    made.touch()
+    check_file(made, "time")
+    made.write_text("mine")
+    with pytest.raises(QueryError, match="was not written by prism time"):
+        check_file(made, "time")
+
+
 def test_a_file_appears_only_when_complete(tmp_path: Path) -> None:
     with fresh_file(tmp_path / "new" / "page.html") as draft:
         draft.write_text("done")
