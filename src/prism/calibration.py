@@ -9,6 +9,7 @@ import numpy as np
 from prism.typing import Floats, Strings
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
+ROUNDING = 1e-9
 
 
 def conformal_p_value(score: Floats, reference: Floats) -> Floats:
@@ -75,11 +76,14 @@ def false_discovery_rate(p: Floats) -> Floats:
     return np.where(np.isnan(p), np.nan, adjusted)
 
 
-def interval_factors(u: Floats) -> Floats:
+def interval_factors(u: Floats, subject: Strings | None = None) -> Floats:
     """How many standard deviations hold each nominal share of the cohort, by point.
+
+    People count alike, however often they came.
 
     Args:
         u: (N, M, n) standardised residuals; NaN where missing.
+        subject: (N,) whose they are; each a person's own if not given.
 
     Returns:
         (levels, M, n) factors for `LEVELS`; the normal law's own where a point was hardly seen.
@@ -87,23 +91,34 @@ def interval_factors(u: Floats) -> Floats:
     if not len(u):
         normal = np.array([normal_factor(level) for level in LEVELS])
         return normal[:, None, None] * np.ones(u.shape[1:])
-    size = np.sort(np.abs(u), axis=0)  # NaN goes last
-    count = (~np.isnan(u)).sum(axis=0)
+    weight = np.ones(len(u)) if subject is None else people_alike(subject)
+    order = np.argsort(np.abs(u), axis=0)  # NaN goes last
+    size = np.take_along_axis(np.abs(u), order, axis=0)
+    held = np.cumsum(np.where(np.isnan(size), 0.0, weight[order]), axis=0)
+    people, count = held[-1], (~np.isnan(size)).sum(axis=0)
+    one_more = people + people / np.maximum(count, 1)
     factors = np.empty((len(LEVELS), *u.shape[1:]))
     for i, level in enumerate(LEVELS):
-        rank = np.minimum(np.ceil(level * (count + 1)).astype(int), count) - 1
-        here = np.take_along_axis(size, np.maximum(rank, 0)[None], axis=0)[0]
+        wanted = np.minimum(level * one_more, people) * (1 - ROUNDING)
+        rank = np.minimum((held < wanted).sum(axis=0), np.maximum(count - 1, 0))
+        here = np.take_along_axis(size, rank[None], axis=0)[0]
         factors[i] = np.where(count >= 5, here, normal_factor(level))
     return factors
 
 
-def between_factors(alone: Floats, together: Floats) -> Floats:
+def people_alike(subject: Strings) -> Floats:
+    """Weights (N,) of visits by which people count alike, however often they came."""
+    owner = np.unique(subject, return_inverse=True)[1]
+    return 1 / np.bincount(owner)[owner] if len(owner) else np.ones(0)
+
+
+def between_factors(alone: Floats, together: Floats, subject: Strings | None = None) -> Floats:
     """Interval factors half-way, by factors, between two ways (N, M, n) to judge the same people.
 
     New people will be judged by several networks together, none of which has seen them: they err
     more than for those whom most of them have seen, and less than one that has not by itself.
     """
-    return np.sqrt(interval_factors(alone) * interval_factors(together))
+    return np.sqrt(interval_factors(alone, subject) * interval_factors(together, subject))
 
 
 def normal_factor(level: float) -> float:
@@ -122,10 +137,9 @@ def robust_scale(u: Floats, subject: Strings) -> float:
     known = np.isfinite(u)
     if not known.any():
         return 1.0
-    _, owner = np.unique(subject[known], return_inverse=True)
-    size = np.abs(u[known])
+    size, weight = np.abs(u[known]), people_alike(subject[known])
     order = np.argsort(size)
-    weight = 1 / np.bincount(owner)[owner[order]]
+    people, weight = len(np.unique(subject[known])), weight[order]
     rank = np.cumsum(weight) + (1 - weight) / 2  # 1 to n where everybody came once
-    wanted = 0.9 * (owner.max() + 2)
+    wanted = 0.9 * (people + 1)
     return float(np.interp(wanted, rank, size[order])) / normal_factor(0.9)

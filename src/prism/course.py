@@ -115,7 +115,8 @@ def _spread_by_age(left: Floats, t: Times) -> Floats:
 def _knots(t: Times, inner: int) -> Floats:
     first, last = t.min(), t.max()
     last = last if last > first else first + 1.0  # one age: any interval will do
-    middle = np.quantile(t, np.linspace(0, 1, inner + 2)[1:-1])
+    middle = np.unique(np.quantile(t, np.linspace(0, 1, inner + 2)[1:-1]))
+    middle = middle[(middle > first) & (middle < last)]  # a spline is nothing on an empty interval
     return np.concatenate([np.full(DEGREE + 1, first), middle, np.full(DEGREE + 1, last)])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from prism.applications import anomaly, intrinsic_time, predict_shape
 from prism.calibration import interval_factors
 from prism.cohort import Correspondence, Visits
 from prism.errors import PrismError
@@ -203,7 +204,7 @@ class TestPRISMEnsemble(PRISMBattery):
 def test_small_cohorts_get_an_ensemble_and_large_ones_do_not() -> None:
     config = replace(CONFIG, members=None)
     asked = (3, 4, 12, 250, 251, 600, 601)
-    assert [config.members_for(k) for k in asked] == [2, 3, 4, 4, 2, 2, 1]
+    assert [config.members_for(k) for k in asked] == [1, 2, 4, 4, 2, 2, 1]
     assert replace(config, members=2).members_for(1000) == 2
     with pytest.raises(PrismError, match="members must be at least 1"):
         replace(config, members=0)
@@ -247,10 +248,18 @@ def test_a_cohort_that_cannot_teach_is_refused_politely(case: str) -> None:
     assert caught.value.remedy
 
 
-def test_three_subjects_are_enough() -> None:
-    cohort = tiny_cohort().correspondence
-    model = fit_tiny(cohort.of_subjects(cohort.visits.subjects[:3]))
+@pytest.mark.parametrize("visits", [1, 6])
+@pytest.mark.parametrize("members", [None, 1])
+def test_three_subjects_are_enough(members: int | None, visits: int) -> None:
+    cohort = tiny_cohort(visits=visits).correspondence
+    cohort = cohort.of_subjects(cohort.visits.subjects[:3])
+    model = fit_tiny(cohort, members=members, steps=30)
     assert np.isfinite(model.calibration.population).all()
+    assert np.isfinite(intrinsic_time(model, cohort).tau).all()
+    assert np.isfinite(predict_shape(model, cohort, np.array([0.5])).points).all()
+    found = anomaly(model, cohort)
+    assert np.isfinite(found.score).all()
+    assert ((found.p_value >= 1 / (1 + len(cohort))) & (found.p_value <= 1)).all()
 
 
 def test_a_point_seen_in_held_out_subjects_only_does_not_spoil_training() -> None:

@@ -12,6 +12,7 @@ from prism.calibration import (
     conformal_p_value,
     false_discovery_rate,
     interval_factors,
+    people_alike,
     robust_scale,
 )
 
@@ -184,3 +185,19 @@ def test_nine_in_ten_of_new_people_lie_within_however_few_are_known(
         scale = robust_scale(rng.normal(size=subjects)[owner], owner.astype(str))
         held[k] = math.erf(factor * scale / math.sqrt(2))
     assert held.mean() == pytest.approx(0.9, abs=0.02)
+
+
+def test_intervals_count_people_alike_however_often_they_came() -> None:
+    """Seventeen people seen once and one, far off, seen sixty times: he is one of eighteen."""
+    u = np.concatenate([np.linspace(0.1, 1.7, 17), np.full(60, 9.0)])[:, None, None]
+    subject = np.concatenate([np.arange(17), np.full(60, 17)]).astype(str)
+    once = interval_factors(u[:18])
+    np.testing.assert_allclose(interval_factors(u, subject)[:2], once[:2], atol=0.11)
+    assert interval_factors(u, subject)[1, 0, 0] < 2 < interval_factors(u)[1, 0, 0]
+    rng = np.random.default_rng(0)
+    even, same = rng.standard_normal((60, 3, 2)), np.repeat(np.arange(20), 3).astype(str)
+    even[rng.random(even.shape[:2]) < 0.2] = np.nan
+    for k, level in enumerate(LEVELS):
+        held = np.abs(even) <= interval_factors(even, same)[k]
+        assert (held.sum(0) >= np.floor(level * (~np.isnan(even)).sum(0))).all()
+    np.testing.assert_allclose(people_alike(subject)[[0, -1]], [1, 1 / 60])

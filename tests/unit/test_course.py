@@ -63,3 +63,10 @@ def test_people_who_differ_much_at_their_age_count_little() -> None:
     early = t < 0.2
     even, weighed = Course.fit(wild, t), Course.fit_of_people(wild, t, np.arange(60))
     assert np.square(weighed(t[early])).mean() < 0.2 * np.square(even(t[early])).mean()
+
+
+@pytest.mark.parametrize("inner", [2, 3, 8])
+def test_ages_seen_in_waves_leave_no_empty_interval(inner: int) -> None:
+    t = np.repeat([0.0, 1.0, 2.0], 6)
+    course = Course.fit(t[:, None] ** 2, t, inner=inner)
+    np.testing.assert_allclose(course(np.array([0.0, 1.0, 2.0]))[:, 0], [0, 1, 4], atol=1e-3)

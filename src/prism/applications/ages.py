@@ -82,7 +82,7 @@ def age_posterior(
         for row in np.flatnonzero(uncertain & ~np.isnan(reading)):
             grid, log_prior = ages, np.log(chance)
             if not np.isnan(t[row]):
-                grid, log_prior = _about(t[row], error[row])
+                grid, log_prior = _about(t[row], error[row], _least(model))
             weight = _weights(grid, log_prior, np.interp(grid, ages, spread), reading[row])
             se[row] = np.sqrt(weight @ (grid - weight @ grid) ** 2)
             lower[row], median[row], upper[row] = _told(grid, weight)
@@ -97,16 +97,21 @@ def unknown_age(model: PRISM) -> tuple[Times, Times]:
     span; else anywhere among them. Where nobody's time is below zero, neither is this one's.
     """
     first, last = model.table.first, model.table.last
-    ages = np.linspace(max(first, 0.0) if model.ages[0] >= 0 else first, last, STEPS)
+    ages = np.linspace(max(first, _least(model)), last, STEPS)
     beyond = model.outside_ages(ages)
     outside = 2 / (model.subjects + 1)
     chance = np.where(beyond, outside / beyond.sum(), (1 - outside) / (~beyond).sum())
     return ages, chance
 
 
-def _about(t: float, error: float) -> tuple[Times, Times]:
+def _least(model: PRISM) -> float:
+    """Least age there can be: none is below zero where nobody's was."""
+    return 0.0 if model.ages[0] >= 0 else -np.inf
+
+
+def _about(t: float, error: float, least: float) -> tuple[Times, Times]:
     """Ages about one that is known with an error, and their log density beforehand."""
-    grid = np.linspace(t - 4 * error, t + 4 * error, STEPS)
+    grid = np.linspace(max(t - 4 * error, min(t, least)), t + 4 * error, STEPS)
     return grid, -0.5 * np.square((grid - t) / error)
 
 

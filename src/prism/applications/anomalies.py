@@ -147,9 +147,8 @@ class _Verdicts:
 
 def _judge(model: PRISM, cohort: Correspondence, patches: Patches) -> _Verdicts:
     verdicts, said = [], []
-    norms, extent = model.calibration.norms, model.calibration.extent
-    share = share_seen(cohort.points)
-    for table, how in model.judges:
+    extent, share = model.calibration.extent, share_seen(cohort.points)
+    for (table, how), norms in zip(model.judges, model.calibration.norms, strict=True):
         seen = Residuals.of(table, model.template, cohort)
         verdict = Verdict.of(how, seen, patches, model.template)
         verdicts.append(norms.measured(verdict, seen.t))

@@ -9,10 +9,10 @@ import numpy as np
 from prism.applications.ages import AgePosterior, age_of
 from prism.cohort import Correspondence, Visits
 from prism.fisher import spread_of
-from prism.intrinsic import fisher_mean, mle_time, plain_mean
+from prism.intrinsic import PointTimes, fisher_mean, mle_time, plain_mean
 from prism.model import PRISM
 from prism.model.clock import clock_error, clock_spread, point_clock_error
-from prism.model.state import Residuals, date, forecast_residuals
+from prism.model.state import BLOCK_VALUES, Residuals, date, forecast_residuals
 from prism.typing import Floats, Times
 
 
@@ -31,7 +31,7 @@ class TimeMap:
         tau_mle: (N,) Fisher-weighted mean of the points' likelihood times.
         z: (N,) (tau - t) in units of how far people of that age differ; NaN where t is unknown.
         point_tau: (N, M) time of every point, pooled with the rest of the shape; NaN where the
-            shape says nothing about it.
+            shape says nothing about it, or that it lies beyond the times searched.
         point_se: (N, M) its standard error; infinite where time cannot be read.
         point_tau_mle: (N, M) likelihood time of every point by itself.
         point_tau_encoder: (N, M) the encoder's time of every point.
@@ -78,17 +78,17 @@ def intrinsic_time(model: PRISM, cohort: Correspondence) -> TimeMap:
         z=(whole.tau - t) / spread,
         point_tau=pooled,
         point_se=pooled_se,
-        point_tau_mle=_where_readable(model, points.tau, np.asarray(spread_of(points.info)))[0],
+        point_tau_mle=_where_readable(model, points, np.asarray(spread_of(points.info)))[0],
         point_tau_encoder=encoded,
         age=age_of(model, cohort),
         extrapolated=model.outside_ages(whole.tau),
     )
 
 
-def _where_readable(model: PRISM, tau: Floats, se: Floats) -> tuple[Floats, Floats]:
-    """NaN and infinity where the standard error exceeds the training range."""
-    readable = (se < model.population.units.t_range) & ~np.isnan(tau)
-    return np.where(readable, tau, np.nan), np.where(readable, se, np.inf)
+def _where_readable(model: PRISM, points: PointTimes, se: Floats) -> tuple[Floats, Floats]:
+    """NaN and infinity where the standard error exceeds the training range, or time is a bound."""
+    readable = (se < model.population.units.t_range) & ~np.isnan(points.tau) & ~points.at_edge
+    return np.where(readable, points.tau, np.nan), np.where(readable, se, np.inf)
 
 
 def _pooled_points(model: PRISM, cohort: Correspondence, t: Times) -> tuple[Floats, Floats]:
@@ -96,18 +96,18 @@ def _pooled_points(model: PRISM, cohort: Correspondence, t: Times) -> tuple[Floa
 
     The shape is conditioned on itself: points take from the rest what co-varies with them.
     """
-    known = ~np.isnan(t)
     tau, se = np.full(cohort.points.shape[:2], np.nan), np.full(cohort.points.shape[:2], np.inf)
-    if not known.any():
-        return tau, se
-    seen = Residuals.of_shapes(model.table, model.displacements(cohort)[known], t[known])
-    past = list(np.arange(known.sum())[:, None])
-    clear = forecast_residuals(model.covariation, model.table, seen, past, t[known])
-    mean = seen.mu + clear.mean[:, 0]
-    points = mle_time(model.table, mean)
-    error = _time_error(seen, clear.cov_state[:, 0], points.info)
-    error = np.hypot(error, point_clock_error(model, t[known]))
-    tau[known], se[known] = _where_readable(model, points.tau, error)
+    known, size = np.flatnonzero(~np.isnan(t)), max(1, BLOCK_VALUES // model.template.size)
+    if len(known):
+        se[known] = point_clock_error(model, t[known])
+    for first in range(0, len(known), size):
+        rows = known[first : first + size]
+        seen = Residuals.of_shapes(model.table, model.displacements(cohort[rows]), t[rows])
+        past = list(np.arange(len(rows))[:, None])
+        clear = forecast_residuals(model.covariation, model.table, seen, past, t[rows])
+        points = mle_time(model.table, seen.mu + clear.mean[:, 0])
+        error = np.hypot(_time_error(seen, clear.cov_state[:, 0], points.info), se[rows])
+        tau[rows], se[rows] = _where_readable(model, points, error)
     return tau, se
 
 

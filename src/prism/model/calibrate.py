@@ -95,18 +95,20 @@ def calibrate(
         learned = fit_covariation(*data, tolerance, recipe)[0] if (fold == k).any() else how
         hows.append(learned)
     cross = CrossFit(sample, seen, fold, model.judges_of(hows))
-    u = _standardised_residuals(model, cohort, seen)
+    u, owner = _standardised_residuals(model, cohort, seen)
+    population, none = interval_factors(u, owner), interval_factors(u[:0])
     ahead = forecast_errors(model, cross)
     enough = len(ahead.pooled) >= FEWEST_PAIRS
     known = forecast_errors(model, cross.together(model, how), ahead.pointwise) if enough else ahead
+    whose = ahead.subject
     tempo, age = choose_dating(model, how, cross.some(MOST_DATED))
     spread = clock_spread(model, how, clock_ages(model), tempo.share * how.traits)
     unseen = sorted(set.intersection(*map(set, held_out)))  # subjects that no member has seen
     visits, pairs = clock_visits(model, cohort[~np.isin(cohort.visits.subject, unseen)])
     return how, Calibration(
-        population=interval_factors(u),
-        forecast=between_factors(ahead.pooled, known.pooled) if enough else interval_factors(u[:0]),
-        forecast_paper=between_factors(ahead.paper, known.paper) if enough else interval_factors(u),
+        population=population,
+        forecast=between_factors(ahead.pooled, known.pooled, whose) if enough else none,
+        forecast_paper=between_factors(ahead.paper, known.paper, whose) if enough else population,
         forecast_pairs=len(ahead.pooled),
         pointwise=ahead.pointwise,
         **normal_scores(model, cross),
@@ -116,9 +118,9 @@ def calibrate(
         clock=clock_covariance(model, visits, pairs, clock_weight(model).sum(axis=1), spread),
         clock_visits=visits,
         clock_pairs=pairs,
-        coverage=_cross_coverage(u, u),
+        coverage=_cross_coverage(u, u, owner),
         coverage_time=tempo.coverage,
-        coverage_forecast=_cross_coverage(ahead.pooled, known.pooled),
+        coverage_forecast=_cross_coverage(ahead.pooled, known.pooled, whose) if enough else {},
         texture=_texture(model, sample, how),
         panel=np.arange(parts) * len(held_out) // parts if len(held_out) > 1 else np.arange(parts),
         judges=tuple(hows),
@@ -198,11 +200,13 @@ def _running_count(owner: np.ndarray) -> np.ndarray:
     return count
 
 
-def _standardised_residuals(model: PRISM, cohort: Correspondence, seen: Residuals) -> Floats:
-    """(d - mu) / std of every coordinate: of the whole cohort where one member has learned it."""
+def _standardised_residuals(
+    model: PRISM, cohort: Correspondence, seen: Residuals
+) -> tuple[Floats, Strings]:
+    """(d - mu) / std of every coordinate, and whose: of all visits if one member learned them."""
     if len(model.population.members) > 1 or len(cohort) * cohort.template.size > 5 * MOST_VALUES:
-        return seen.r / np.sqrt(np.diagonal(seen.Sigma, axis1=-2, axis2=-1))
-    return standardised(model, cohort)
+        return seen.r / np.sqrt(np.diagonal(seen.Sigma, axis1=-2, axis2=-1)), seen.subject
+    return standardised(model, cohort), cohort.visits.subject
 
 
 def standardised(model: PRISM, cohort: Correspondence) -> Floats:
@@ -212,13 +216,14 @@ def standardised(model: PRISM, cohort: Correspondence) -> Floats:
     return ((d - field.mu) / field.std).numpy()
 
 
-def _cross_coverage(alone: Floats, together: Floats) -> dict[str, float]:
-    """Nominal level -> share of a third's values inside the interval learned on the others."""
-    if len(alone) < 2 * FOLDS:
+def _cross_coverage(alone: Floats, together: Floats, subject: Strings) -> dict[str, float]:
+    """Nominal level -> share of a third of the people inside the interval learned on the others."""
+    fold, inside = np.unique(subject, return_inverse=True)[1] % FOLDS, np.zeros((len(LEVELS), 2))
+    if len(alone) < 2 * FOLDS or len(np.unique(fold)) != FOLDS:
         return {}
-    fold, inside = np.arange(len(alone)) % FOLDS, np.zeros((len(LEVELS), 2))
     for k in range(FOLDS):
-        factors = between_factors(alone[fold != k], together[fold != k])
+        rest = fold != k
+        factors = between_factors(alone[rest], together[rest], subject[rest])
         new = np.abs([alone[fold == k], together[fold == k]])
         for i in range(len(LEVELS)):
             inside[i] += (new <= factors[i]).sum(), (~np.isnan(new)).sum()

@@ -23,13 +23,13 @@ class Calibration:
         population: (levels, M, n) interval factors for a shape of known age.
         forecast: (levels, M, n) interval factors of the pooled forecast.
         forecast_paper: (levels, M, n) interval factors of the paper's forecast.
-        norms: How what judges say of normals spreads.
+        norms: (J) what each judge measures by.
         extent: How they change where a part of the shape was seen.
         scores: (H,) anomaly scores of normals: their strangest patch.
         scores_growth: (H,) the same along growth alone.
         scores_low_rank: (H,) surprise at their whole shape.
         scores_mahalanobis: (H,) their most unusual points, each by itself.
-        scores_paper: (H,) the paper's scores.
+        scores_paper: (H,) the paper's scores, by networks of which most have seen them.
         points: (J, Q) map values of normals by each judge, rising.
         judge: (H,) which judge gave the scores.
         panel: (J,) which judges share a member of the population: their counts are added up.
@@ -51,7 +51,7 @@ class Calibration:
     population: Floats
     forecast: Floats
     forecast_paper: Floats
-    norms: Norms
+    norms: tuple[Norms, ...]
     extent: Extent
     scores: Floats
     scores_growth: Floats
@@ -83,7 +83,7 @@ class Calibration:
             population=ones,
             forecast=ones,
             forecast_paper=ones,
-            norms=Norms.none(),
+            norms=(),
             extent=Extent.none(),
             scores=empty,
             scores_growth=empty,

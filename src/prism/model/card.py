@@ -34,7 +34,7 @@ Research software; not a medical device.
 - Noise floor {model.population.floor:.4g} {length}: no point is claimed to be better known than
   this. It inflates the paper's sigma_tau by sqrt(1 + floor^2 / (sigma_tau^2 |mu_t|^2)) at worst.
 - {_noise(noise)}
-- {how.factors.rank} mode(s) of covariation; the strongest keeps {_lasting(how)}.
+- {how.factors.rank} mode(s) of covariation{_lasting(how) if known.forecast_pairs else ""}.
 - The mean minimises an L1 loss whose corner is rounded over
   {model.population.config.mean_corner:g} standard deviations.
 - Seed {facts.get("seed")}, preset {facts.get("preset")}, prism {facts.get("prism")},
@@ -66,9 +66,13 @@ def _noise(share: float) -> str:
 
 
 def _lasting(how: Covariation) -> str:
-    share, span = how.persistence.share[0], how.persistence.span[0]
+    """What repeat visits show of the largest mode, if there is one."""
+    if not how.factors.rank:
+        return ""
+    largest = int(np.square(how.factors.W).sum((1, 2)).argmax())
+    share, span = how.persistence.share[largest], how.persistence.span[largest]
     fading = "without fading" if np.isinf(span) else f"fading over {span:.3g}"
-    return f"{100 * share:.0f}% from visit to visit, {fading}"
+    return f"; the largest keeps {100 * share:.0f}% from visit to visit, {fading}"
 
 
 def _coverage_rows(*coverages: dict[str, float]) -> str:

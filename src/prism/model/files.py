@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from prism.model.core import PRISM
 
 FORMAT = 13
-_Value = TypeVar("_Value", Norms, Extent)
 MARK = "model.toml"
 _ARRAYS = (
     "population", "forecast", "forecast_paper", "scores", "scores_growth", "scores_low_rank",
@@ -90,8 +90,7 @@ def _settings(model: PRISM) -> dict[str, Any]:
 def _arrays(model: PRISM) -> dict[str, torch.Tensor]:
     arrays: dict[str, np.ndarray] = {"template": model.template}
     arrays |= {name: getattr(model.calibration, name) for name in _ARRAYS}
-    arrays |= _parts_of("norms", model.calibration.norms)
-    arrays |= _parts_of("extent", model.calibration.extent)
+    arrays |= _norms_arrays(model.calibration.norms) | _extent_arrays(model.calibration.extent)
     arrays |= _how_arrays(model.covariation, "") | _age_arrays(model.calibration.age)
     for k, how in enumerate(model.calibration.judges):
         arrays |= _how_arrays(how, f"judge{k}_")
@@ -108,12 +107,15 @@ def _how_numbers(how: Covariation) -> dict[str, float]:
     }
 
 
-def _parts_of(prefix: str, value: Norms | Extent) -> dict[str, np.ndarray]:
-    return {f"{prefix}_{name}": part for name, part in vars(value).items()}
+def _norms_arrays(norms: Sequence[Norms]) -> dict[str, np.ndarray]:
+    return {
+        f"norms_{f.name}": np.stack([getattr(each, f.name) for each in norms])
+        for f in fields(Norms)
+    }
 
 
-def _of_parts(kind: type[_Value], prefix: str, arrays: dict[str, np.ndarray]) -> _Value:
-    return kind(**{f.name: arrays[f"{prefix}_{f.name}"] for f in fields(kind)})
+def _extent_arrays(extent: Extent) -> dict[str, np.ndarray]:
+    return {f"extent_{name}": part for name, part in vars(extent).items()}
 
 
 def _how_arrays(how: Covariation, prefix: str) -> dict[str, np.ndarray]:
@@ -162,8 +164,11 @@ def load_model(path: Path) -> PRISM:
         _load_weights(networks, path / "population.safetensors")
         calibration = Calibration(
             **{name: arrays[name] for name in _ARRAYS},
-            norms=_of_parts(Norms, "norms", arrays),
-            extent=_of_parts(Extent, "extent", arrays),
+            norms=tuple(
+                Norms(*each)
+                for each in zip(*(arrays[f"norms_{f.name}"] for f in fields(Norms)), strict=True)
+            ),
+            extent=Extent(*(arrays[f"extent_{f.name}"] for f in fields(Extent))),
             **{name: settings["calibration"][name] for name in _NUMBERS},
             texture=_build(Texture, settings["texture"]),
             age=_age_rule(arrays, settings["age"]),
@@ -241,7 +246,7 @@ def _check_arrays(model: PRISM, path: Path) -> None:
     known, judges = model.calibration, len(model.calibration.judges)
     levels, held = (len(LEVELS), points, n), len(known.scores)
     axes = len(known.age.ridge.weights)
-    patches = known.norms.patch_mean.shape[-1]
+    patches = known.norms[0].patch_mean.shape[-1]
     expected: dict[str, tuple[int, ...]] = {
         "population": levels,
         "forecast": levels,
@@ -259,13 +264,13 @@ def _check_arrays(model: PRISM, path: Path) -> None:
     }
     found = {name: getattr(known, name).shape for name in expected}
     expected |= {
-        "norms_ages": (CLOCK_AGES,),
-        "norms_mean": (3, CLOCK_AGES),
-        "norms_sd": (3, CLOCK_AGES),
-        "norms_patch_mean": (3, patches),
-        "norms_patch_sd": (3, patches),
-        "norms_score_mean": (len(SCORES), CLOCK_AGES),
-        "norms_score_sd": (len(SCORES), CLOCK_AGES),
+        "norms_ages": (judges, CLOCK_AGES),
+        "norms_mean": (judges, 3, CLOCK_AGES),
+        "norms_sd": (judges, 3, CLOCK_AGES),
+        "norms_patch_mean": (judges, 3, patches),
+        "norms_patch_sd": (judges, 3, patches),
+        "norms_score_mean": (judges, len(SCORES), CLOCK_AGES),
+        "norms_score_sd": (judges, len(SCORES), CLOCK_AGES),
         "extent_mean": (len(SCORES) + 1, 3),
         "extent_log_sd": (len(SCORES) + 1, 3),
         "extent_span": (2,),
@@ -273,8 +278,7 @@ def _check_arrays(model: PRISM, path: Path) -> None:
         "ridge_axes": (points * n, axes),
         "ridge_variances": (axes,),
     }
-    others = _parts_of("norms", known.norms) | _parts_of("extent", known.extent)
-    others |= _age_arrays(known.age)
+    others = _norms_arrays(known.norms) | _extent_arrays(known.extent) | _age_arrays(known.age)
     for k, how in enumerate((model.covariation, *known.judges)):
         prefix, rank = f"judge{k - 1}_" if k else "", how.factors.rank
         own = {"modes": (rank, points, n), "remainder": (points, n), "tempo": (rank,)}

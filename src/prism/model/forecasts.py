@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from prism import rules
+from prism.calibration import people_alike
 from prism.covariation import Covariation
 from prism.intrinsic import TimeTable, mle_time
 from prism.model.state import Residuals, forecast_residuals
@@ -58,8 +59,7 @@ def pointwise_share(found: Shapes, pooled: Shapes, paper: Shapes, subject: Strin
     towards = np.nan_to_num(paper - pooled)
     towards[np.isnan(found)] = 0.0
     off = np.nan_to_num(found - pooled)
-    _, owner = np.unique(subject, return_inverse=True)
-    weight = 1 / np.bincount(owner)[owner] if len(owner) else np.ones(0)
+    weight = people_alike(subject)
     along, square = (np.einsum("pmi,pmi->p", towards, v) for v in (off, towards))
     return float(np.clip(weight @ along / max(weight @ square, 1e-300), 0.0, 1.0))
 
@@ -110,6 +110,7 @@ class ForecastErrors(NamedTuple):
 
     pooled: Floats
     paper: Floats
+    subject: Strings  # (P,) of whom
     pointwise: float  # share of the paper's rule in the pooled forecasts
 
 
@@ -127,5 +128,6 @@ def forecast_errors(
     return ForecastErrors(
         pooled=(pairs.found - pooled) / pairs.pooled_sd,
         paper=(pairs.found - np.nan_to_num(pairs.paper)) / pairs.paper_sd,
+        subject=pairs.subject,
         pointwise=share,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +78,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Norms:
-    """[Eq. norms] How what judges say spreads among normals: about an age, and by patch.
+    """[Eq. norms] What a judge measures by: how what is said of other normals spreads.
+
+    About an age, and by patch.
 
     Where the field's mean or spread is off at some ages, everybody there looks strange, or nobody.
 
@@ -96,11 +98,6 @@ class Norms:
     patch_sd: Floats
     score_mean: Floats
     score_sd: Floats
-
-    @classmethod
-    def none(cls) -> Norms:
-        """Before anything was learned."""
-        return cls(*[np.empty(0)] * len(fields(cls)))
 
     @classmethod
     def of(cls, verdict: Verdict, t: Times, ages: Times) -> Norms:
@@ -232,7 +229,8 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
     """Scores of normals by judges that have not seen them, as fields of a calibration.
 
     An outlier widens a deviation it counts in, and would look tamer than a new one like it: every
-    part of the cohort is measured by how the others spread.
+    part of the cohort is measured by how the others spread. So are new anatomies by its judge:
+    judges differ, and by what they say themselves whom they judge would look tamer.
     """
     patches, ages = Patches.of(model.template), clock_ages(model)
     cross, whole = _with_parts(cross.some(MOST_REFERENCE), model.template)
@@ -243,11 +241,12 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
     ]  # fmt: skip
     verdict = Verdict.of_parts(said, fold)
     scores, maps = np.empty((len(t), len(SCORES))), np.empty(r.shape[:2])
-    for rows, _, _ in cross.parts():
-        others = whole & (fold != fold[rows[0]])
-        norms = Norms.of(verdict[others], t[others], ages)
-        measured = norms.measured(verdict[rows], t[rows])
-        scores[rows] = norms.scores(measured, t[rows])
+    norms = []
+    for k in range(len(cross.judges)):
+        others, rows = whole & (fold != k), np.flatnonzero(fold == k)
+        norms.append(Norms.of(verdict[others], t[others], ages))
+        measured = norms[k].measured(verdict[rows], t[rows])
+        scores[rows] = norms[k].scores(measured, t[rows])
         maps[rows] = point_map(measured.tests, patches, model.template)
     maps[np.isnan(r[..., 0])] = np.nan
     extent = Extent.of(scores, maps, share_seen(r))
@@ -255,7 +254,7 @@ def normal_scores(model: PRISM, cross: CrossFit) -> dict[str, Any]:
     maps, judge = extent.map(maps, share_seen(r))[whole], fold[whole]
     each = [np.sort(maps[judge == k], axis=None) for k in range(len(cross.judges))]
     return {
-        "norms": Norms.of(verdict[whole], t[whole], ages),
+        "norms": tuple(norms),
         "extent": extent,
         **dict(zip(SCORES, scores.T, strict=True)),
         "scores_paper": paper_scores(model, cross.cohort),
@@ -284,11 +283,11 @@ def _with_parts(cross: CrossFit, template: Points) -> tuple[CrossFit, np.ndarray
 
 
 def _quantiles(values: Floats, count: int) -> Floats:
-    """So many evenly chosen of sorted values, NaN last and left out."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return np.full(count, np.nan)
-    return known[np.linspace(0, len(known) - 1, count).round().astype(int)]
+    """At most so many evenly chosen of sorted values; NaN last, and for what is missing."""
+    known, chosen = values[~np.isnan(values)], np.full(count, np.nan)
+    rows = np.linspace(0, len(known) - 1, min(count, len(known))).round().astype(int)
+    chosen[: len(rows)] = known[rows]
+    return chosen
 
 
 def _moments(scores: Floats) -> tuple[Floats, Floats]:

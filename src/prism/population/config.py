@@ -120,7 +120,7 @@ class PopulationConfig:
     def members_for(self, subjects: int) -> int:
         """How many networks to average for a cohort of this many subjects."""
         default = next((count for most, count in ENSEMBLES if subjects <= most), 1)
-        return min(self.members or default, subjects - 1)
+        return min(self.members or default, max(subjects // 2, 1))  # each learns from two at least
 
 
 PRESETS: dict[str, PopulationConfig] = {

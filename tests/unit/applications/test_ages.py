@@ -170,3 +170,8 @@ def test_an_age_read_off_a_few_points_is_told_as_wide_as_it_errs(
     mixed = age_of(tiny_model, replace(cohort, points=one, visits=unknown))
     np.testing.assert_allclose(mixed.median[::2], whole.median[::2], atol=1e-6)
     np.testing.assert_allclose(mixed.median[1::2], part.median[1::2], atol=1e-6)
+
+
+def test_no_age_is_below_zero_where_nobodys_was(tiny_model: PRISM) -> None:
+    found = age_posterior(tiny_model, np.array([0.01]), np.array([0.02]), np.array([0.2]))
+    assert 0 <= found.lower[0] < found.median[0] < found.upper[0]

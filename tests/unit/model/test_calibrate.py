@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from prism.applications import anomaly
-from prism.calibration import between_factors
+from prism.calibration import LEVELS, between_factors, interval_factors
 from prism.covariation import Covariation, Texture
 from prism.model import PRISM
-from prism.model.calibrate import FOLDS, CrossFit, _folds, _running_count, _thin
+from prism.model.calibrate import FOLDS, CrossFit, _cross_coverage, _folds, _running_count, _thin
 from prism.model.forecasts import ForecastErrors, forecast_errors
 from prism.model.state import Residuals, date, forecast_residuals
 from prism.population import PopulationConfig
@@ -62,6 +62,19 @@ def test_parts_of_few_people_are_small_and_share_the_member_that_has_not_seen_th
     assert (parts, np.bincount(fold).tolist()) == (FOLDS, [54, 53, 53])
 
 
+def test_coverage_is_of_people_whom_the_interval_was_not_learned_from() -> None:
+    """Each person's visits are alike: an interval that has seen one of them holds the others."""
+    rng, told, true = np.random.default_rng(0), [], []
+    for _ in range(40):
+        subject = np.repeat(np.arange(9), 8)
+        u = rng.standard_normal((9, 20, 2))[subject] + 0.05 * rng.standard_normal((72, 20, 2))
+        told.append(_cross_coverage(u, u, subject.astype(str))["0.9"])
+        factors = interval_factors(u, subject.astype(str))[LEVELS.index(0.9)]
+        true.append(np.mean(np.abs(rng.standard_normal((200, 20, 2))) <= factors))
+    assert np.mean(told) == pytest.approx(np.mean(true), abs=0.05)
+    assert _cross_coverage(u[:16], u[:16], subject[:16].astype(str)) == {}
+
+
 def test_forecasts_are_measured_by_one_network_and_by_all_of_them(
     tiny_study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,8 +96,12 @@ def test_forecasts_are_measured_by_one_network_and_by_all_of_them(
     assert together.pointwise == alone.pointwise == model.calibration.pointwise
     assert np.nanmax(np.abs(alone.pooled - together.pooled)) > 0.01
     found = model.calibration
-    np.testing.assert_allclose(found.forecast, between_factors(alone.pooled, together.pooled))
-    np.testing.assert_allclose(found.forecast_paper, between_factors(alone.paper, together.paper))
+    np.testing.assert_allclose(
+        found.forecast, between_factors(alone.pooled, together.pooled, alone.subject)
+    )
+    np.testing.assert_allclose(
+        found.forecast_paper, between_factors(alone.paper, together.paper, alone.subject)
+    )
 
 
 def test_forecasts_from_different_numbers_of_visits_come_back_in_order(

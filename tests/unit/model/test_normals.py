@@ -11,6 +11,7 @@ from prism.model.normals import (
     Norms,
     Verdict,
     _moments,
+    _quantiles,
     low_rank_score,
     mahalanobis_distance,
     point_map,
@@ -171,3 +172,11 @@ def test_a_map_shows_the_patch_around_each_point() -> None:
     standard[:, :, chosen] = 5.0
     found = point_map(standard, patches, template)
     assert np.flatnonzero(found[0] == 5.0).tolist() == [17]
+
+
+def test_references_of_a_map_are_counted_once() -> None:
+    few = _quantiles(np.array([1.0, 2.0, 3.0, np.nan]), 7)
+    np.testing.assert_array_equal(few, [1, 2, 3, np.nan, np.nan, np.nan, np.nan])
+    assert conformal_p_value(np.array([9.0]), few)[0] == 1 / 4
+    np.testing.assert_array_equal(_quantiles(np.arange(101.0), 5), [0, 25, 50, 75, 100])
+    assert np.isnan(_quantiles(np.full(3, np.nan), 2)).all()
