@@ -378,6 +378,7 @@ def test_a_report_on_one_subject(both: tuple[Path, Path], tmp_path: Path) -> Non
     text = (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
     number = sum(row["subject"] == who for row in rows)
     assert f"report: {number} visits against" in result.stdout
+    assert f"sets {number} visits of 1 subject against it" in " ".join(text.split())
     assert f"<td>{who}</td>" in text
     assert f"<td>{other}</td>" not in text
     assert text.index('id="shape_fan"') < text.index('id="time_scatter"')
