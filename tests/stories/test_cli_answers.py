@@ -314,15 +314,6 @@ def test_long_work_says_how_far_it_is(
     assert re.search(r"^shapes at the age \d+/\d+: \d+ s left$", done(*words).stderr, re.M)
 
 
-def test_the_card_tells_noise_as_a_share() -> None:
-    from prism.model.card import _noise
-
-    assert "found: 62% of the least variance of a point. The" in _noise(0.62)
-    more = _noise(1.49)
-    assert "found: 100% of the least variance" in more
-    assert "49% beyond it" in more
-
-
 def test_predict_at_ages_by_the_mean(both: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "predictions"
     done("predict", *both, "--out", out, "--at", "0.3,0.9", "--rule", "mean")

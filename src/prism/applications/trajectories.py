@@ -65,9 +65,9 @@ def trajectory(model: PRISM, t: float | Times, level: float = 0.9) -> Trajectory
     info = np.stack([mean_information(rate).numpy() for rate in rates])
     extra = np.stack([covariance_information(rate).numpy() for rate in rates])
     bound = model.spread(times)
-    noise = model.covariation.factors.q * model.covariation.noise_share
+    noise = model.covariation.measured
     separated = np.stack([
-        separated_spread(rate.field, rate.mu_t, min(noise, 1.0)).numpy() for rate in rates
+        separated_spread(rate.field, rate.mu_t, noise).numpy() for rate in rates
     ])  # fmt: skip
     width = model.interval_factor("population", level) * std
     points = model.template + mu

@@ -41,6 +41,8 @@ class Covariation:
         noise_share: Share of Sigma's least eigenvalue that is measurement noise.
         tolerance: Residuals are not believed below this, in the length unit.
         tempo: (R,) share of every mode that runs along growth.
+        wider: Variance of what modes leave of people not seen, over that of those learned from.
+            Remainder and noise of the factors are of people not seen.
     """
 
     factors: Factors
@@ -48,6 +50,12 @@ class Covariation:
     noise_share: float
     tolerance: float
     tempo: Floats
+    wider: float = 1.0
+
+    @property
+    def measured(self) -> float:
+        """Measurement noise, as a share of Sigma's least eigenvalue."""
+        return min(self.factors.q / self.wider * self.noise_share, 1.0)
 
     @classmethod
     def none(cls, points: int, n: int) -> Covariation:
@@ -106,7 +114,8 @@ def fit_covariation(
     if len(some) < r.shape[1]:
         factors = _at_all_points(factors, beliefs, r, Sigma, recipe.noise_share, tolerance)
     factors = _with_wider(factors, recipe.wider)
-    return Covariation(factors, lasting, recipe.noise_share, tolerance, tempo), recipe
+    how = Covariation(factors, lasting, recipe.noise_share, tolerance, tempo, recipe.wider)
+    return how, recipe
 
 
 def _at_all_points(

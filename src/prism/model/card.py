@@ -18,7 +18,6 @@ def model_card(model: PRISM) -> str:
     first, last = model.ages
     unit, length = model.time_unit, model.length_unit
     facts, known, how = model.provenance, model.calibration, model.covariation
-    noise = how.factors.q * how.noise_share
     people = "; ".join(f"{k} {', '.join(v)}" for k, v in facts.get("covariates", {}).items())
     return f"""# Model card: {model.name}
 
@@ -33,7 +32,8 @@ Research software; not a medical device.
   out of at least one for early stop and calibration.
 - Noise floor {model.population.floor:.4g} {length}: no point is claimed to be better known than
   this. It inflates the paper's sigma_tau by sqrt(1 + floor^2 / (sigma_tau^2 |mu_t|^2)) at worst.
-- {_noise(noise)}
+- Measurement noise found: {100 * how.measured:.0f}% of the least variance of a point. The separated
+  sigma_tau has the share of that variance taken out.
 - {how.factors.rank} mode(s) of covariation{_lasting(how) if known.forecast_pairs else ""}.
 - The mean minimises an L1 loss whose corner is rounded over
   {model.population.config.mean_corner:g} standard deviations.
@@ -52,17 +52,6 @@ several networks one judges that has not seen them, and is less steady than the 
 Forecast intervals come from {known.forecast_pairs} pairs of visits, anomaly scores from
 {len(known.scores)} visits. Of a forecast {100 * known.pointwise:.0f}% follow the paper's rule.
 """
-
-
-def _noise(share: float) -> str:
-    """Noise against the model's least variance; people not seen may scatter more than that."""
-    found = f"Measurement noise found: {100 * min(share, 1):.0f}% of the least variance of a point"
-    if share > 1:
-        found += (
-            f"\n  that the model gives, and {100 * (share - 1):.0f}% beyond it: points of subjects "
-            "not seen scatter more"
-        )
-    return f"{found}. The separated\n  sigma_tau has the share of that variance taken out."
 
 
 def _lasting(how: Covariation) -> str:

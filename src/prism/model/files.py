@@ -104,6 +104,7 @@ def _how_numbers(how: Covariation) -> dict[str, float]:
         "noise": how.factors.q,
         "noise_share": how.noise_share,
         "tolerance": how.tolerance,
+        "wider": how.wider,
     }
 
 
@@ -217,6 +218,7 @@ def _covariation(
         numbers["noise_share"],
         numbers["tolerance"],
         arrays[prefix + "tempo"],
+        numbers["wider"],
     )
 
 

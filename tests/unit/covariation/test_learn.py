@@ -50,6 +50,18 @@ def test_planted_modes_are_counted_and_noise_is_told_from_signal() -> None:
     assert recipe.wider < 1.5  # 120 people tell what modes leave of others
 
 
+def test_measurement_noise_is_the_one_that_was_found_whatever_people_not_seen_scatter() -> None:
+    data = cohort(replace(planted(20), noise_share=0.3), 20)
+    data |= {"mu_t": np.ones_like(data["r"]), "t": np.linspace(0, 1, 120)}
+    narrow, wide = (
+        fit_covariation(**data, tolerance=0.01, recipe=Recipe(0.3, 1, wider))[0]
+        for wider in (1.0, 9.0)
+    )
+    assert wide.factors.q == pytest.approx(9 * narrow.factors.q)
+    assert wide.measured == pytest.approx(narrow.measured)
+    assert 0 < wide.measured < 1
+
+
 def test_what_modes_leave_of_new_people_is_told_by_people_kept_aside() -> None:
     how = planted(60, rank=6, noise_share=0.3)
     small = replace(how.factors, D=how.factors.D / 9, q=how.factors.q / 9)
