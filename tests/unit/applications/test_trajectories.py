@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -58,3 +60,15 @@ def test_one_age_is_enough_and_no_age_is_refused(tiny_model: PRISM) -> None:
             trajectory(tiny_model, wrong)  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="level must be one of"):
         trajectory(tiny_model, 0.5, level=0.7)
+
+
+def test_the_separated_spread_is_without_the_noise_that_was_found(tiny_model: PRISM) -> None:
+    def spread(share: float) -> np.ndarray:
+        factors = replace(tiny_model.covariation.factors, q=1.0)
+        how = replace(tiny_model.covariation, factors=factors, noise_share=share, wider=1.0)
+        return trajectory(replace(tiny_model, covariation=how), np.array([0.3, 0.7])).sigma_tau
+
+    none, most = spread(0.0), spread(0.9)
+    told = np.isfinite(none)
+    assert (most[told] <= none[told]).all()
+    assert np.median(most[told] / none[told]) < 0.99

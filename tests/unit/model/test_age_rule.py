@@ -13,11 +13,13 @@ from prism.model.age_rule import (
     FEW,
     AgeRule,
     _blended,
+    _regressed,
     age_clock_spread,
     age_reading,
     age_spread,
 )
-from prism.model.state import date
+from prism.model.calibrate import CrossFit
+from prism.model.state import Residuals, date
 from prism.simulate.study import Study
 
 
@@ -93,3 +95,17 @@ def test_regression_helps_few_people_to_their_age(tiny_model: PRISM, tiny_study:
     off = known.ridge(d.reshape(len(d), -1)) - t
     assert np.abs(off).mean() < 0.5 * np.abs(t - t.mean()).mean()
     assert known.ridge_error > off.std()  # people not seen are harder
+
+
+def test_nobodys_own_age_tells_how_well_it_is_regressed(
+    tiny_model: PRISM, tiny_study: Study
+) -> None:
+    cohort = tiny_study.correspondence
+    seen = Residuals.of(tiny_model.table, tiny_model.template, cohort)
+    fold = np.unique(cohort.visits.subject, return_inverse=True)[1] % 3
+    cross = CrossFit(cohort, seen, fold, [])
+    found, _ = _regressed(cross)
+    older = replace(seen, t=seen.t + np.where(fold == 1, 0.3, 0.0))
+    moved, _ = _regressed(replace(cross, seen=older))
+    np.testing.assert_array_equal(moved[fold == 1], found[fold == 1])
+    assert (np.abs(moved - found)[fold != 1] > 1e-3).all()

@@ -5,7 +5,7 @@ import pytest
 
 from prism.applications import anomaly
 from prism.calibration import LEVELS, between_factors, interval_factors
-from prism.covariation import Covariation, Texture
+from prism.covariation import Covariation, Texture, learn_texture
 from prism.model import PRISM
 from prism.model.calibrate import FOLDS, CrossFit, _cross_coverage, _folds, _running_count, _thin
 from prism.model.forecasts import ForecastErrors, forecast_errors
@@ -143,6 +143,13 @@ def test_drawn_people_differ_as_far_as_those_it_was_learned_from(
         ]
     )
     np.testing.assert_allclose(away.std((0, 1, 2)), seen.r.std((0, 1)), rtol=0.15)
+
+
+def test_drawn_people_are_as_smooth_as_the_cohort(tiny_model: PRISM, tiny_study: Study) -> None:
+    cohort, how = tiny_study.correspondence, tiny_model.covariation
+    known = Residuals.of(tiny_model.table, tiny_model.template, cohort)
+    found = learn_texture(how, known.r, known.Sigma, tiny_model.template)
+    assert tiny_model.calibration.texture == found != Texture()
 
 
 def test_drawn_people_are_the_same_again(tiny_model: PRISM) -> None:
