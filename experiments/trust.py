@@ -84,7 +84,7 @@ def _clock(model: prism.PRISM, test: Study) -> Row:
     point = test.truth.landmarks
     local = (times.point_tau[:, point] - test.truth.tau) / times.point_se[:, point]
     return {
-        "tau": float(np.abs(u * times.tau_se).mean()),
+        "tau": float(np.abs(times.tau - truth).mean()),
         "tau coverage": held(u),
         "about the age": held(times.z),
         "truly": held((truth - t) / tempo_spread(model, t)),
